@@ -86,7 +86,7 @@ public final class TestExchange: Sendable {
     }
 
     /// Answers with a status and an empty body. The answer has no `Content-Type`.
-    public func respond(status: Int) async throws { try await respond(status, [:], []) }
+    public func respond(status: Int) async throws { try await respond(status, nil, [:], []) }
 
     /// Answers with a JSON text, as it is: `exchange.respond(json: #"{"id":1}"#)`.
     ///
@@ -96,11 +96,7 @@ public final class TestExchange: Sendable {
     ///   - headers: Header fields, besides `Content-Type: application/json`. A value of `nil` removes that field. Default:
     ///     none.
     public func respond(json: String, status: Int = 200, headers: [String: String?] = [:]) async throws {
-        try await respond(
-            status,
-            ["Content-Type": "application/json"].merging(headers) { _, new in new },
-            Array(json.utf8)
-        )
+        try await respond(status, "application/json", headers, Array(json.utf8))
     }
 
     /// Answers with a value as JSON.
@@ -122,12 +118,18 @@ public final class TestExchange: Sendable {
         try await respond(json: text, status: status, headers: headers)
     }
 
-    private func respond(_ status: Int, _ headers: [String: String?], _ body: [UInt8]) async throws {
-        var headers = headers.merging(["Cache-Control": nil, "Content-Length": "\(body.count)"]) { own, _ in own }
-        if headers["Content-Type"] == nil { headers["Content-Type"] = .some(nil) }
-        // These answers have no body, so they have no length either.
-        if status < 200 || status == 204 || status == 304 { headers["Content-Length"] = .some(nil) }
-        try await start(status: status, headers: headers, framing: .contentLength)
+    private func respond(
+        _ status: Int,
+        _ contentType: String?,
+        _ headers: [String: String?],
+        _ body: [UInt8]
+    ) async throws {
+        var fields = contentType.map { [HTTPTestField(name: "Content-Type", value: $0)] } ?? []
+        // Other answers have no body, so they have no length either.
+        if status >= 200, status != 204, status != 304 {
+            fields.append(HTTPTestField(name: "Content-Length", value: "\(body.count)"))
+        }
+        try await begin(status, fields, headers, .counted)
         if !body.isEmpty { try await send(body) }
         try await end()
     }
@@ -144,22 +146,33 @@ public final class TestExchange: Sendable {
         headers: [String: String?] = [:],
         framing: TestResponse.Framing = .chunked
     ) async throws {
-        var fields = [("Content-Type", "text/event-stream"), ("Cache-Control", "no-cache")]
-        for (name, value) in headers {
-            fields.removeAll { $0.0.lowercased() == name.lowercased() }
-            if let value { fields.append((name, value)) }
-        }
+        let fields = [
+            HTTPTestField(name: "Content-Type", value: "text/event-stream"),
+            HTTPTestField(name: "Cache-Control", value: "no-cache"),
+        ]
         let way: HTTPTestExchange.Framing =
             switch framing {
             case .chunked: .chunked
             case .contentLength: .counted
             case .untilClose: .untilClose
             }
-        exchange.begin(
-            status: status,
-            fields: fields.map { HTTPTestField(name: $0.0, value: $0.1) },
-            framing: way
-        )
+        try await begin(status, fields, headers, way)
+    }
+
+    /// Sends the status and the header fields. A field of `headers` replaces the one with the same name, ignoring case,
+    /// and `nil` removes it.
+    private func begin(
+        _ status: Int,
+        _ fields: [HTTPTestField],
+        _ headers: [String: String?],
+        _ framing: HTTPTestExchange.Framing
+    ) async throws {
+        var fields = fields
+        for (name, value) in headers {
+            fields.removeAll { $0.name.lowercased() == name.lowercased() }
+            if let value { fields.append(HTTPTestField(name: name, value: value)) }
+        }
+        exchange.begin(status: status, fields: fields, framing: framing)
         try await flush()
     }
 

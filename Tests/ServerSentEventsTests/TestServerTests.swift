@@ -67,11 +67,14 @@ struct TestServerTests {
         try await EventSourceTestServer.withServer { server in
             server.respond(at: "/text") { try await $0.respond(json: #"{"a":1"#, status: 201, headers: ["X-A": "b"]) }
             server.respond(at: "/value") { try await $0.respond(json: Token(token: "a/b")) }
+            server.respond(at: "/type") {
+                try await $0.respond(json: "{}", headers: ["content-type": "text/x", "x-a": nil])
+            }
             server.respond(at: "/status") { try await $0.respond(status: 503) }
             server.respond(at: "/none") { try await $0.respond(status: 204) }
             let answers: [(String, Int, String, String?)] = [
                 ("text", 201, #"{"a":1"#, "application/json"), ("value", 200, #"{"token":"a/b"}"#, "application/json"),
-                ("status", 503, "", nil), ("none", 204, "", nil),
+                ("type", 200, "{}", "text/x"), ("status", 503, "", nil), ("none", 204, "", nil),
             ]
             for (path, status, body, type) in answers {
                 let url = try #require(URL(string: "\(server.url)/\(path)"))
