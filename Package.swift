@@ -513,8 +513,8 @@ let package = Package(
         .testTarget(
             name: "PusherCommandTests",
             dependencies: [
-                "PusherClient", "ClientTestSupport", "PusherTestServer", "PusherEncryption", "SocketTestSupport",
-                "TestSupport", "TestTLS", logging, "TestTraits",
+                "PusherClient", "PusherServerAPI", "ClientTestSupport", "PusherTestServer", "PusherEncryption",
+                "SocketTestSupport", "TestSupport", "TestTLS", logging, nioHTTP1, "TestTraits",
             ],
             swiftSettings: settings
         ),

@@ -123,11 +123,13 @@ public final class PusherTestServer: Sendable {
     ///
     /// If you start the server again after ``shutdown()``, it uses the same port.
     /// - Throws: ``ServerError`` if the server cannot bind the address and the port, the certificate or its key is
-    ///   invalid, or ``Options/encryptionMasterKey`` is invalid.
+    ///   invalid, ``Options/encryptionMasterKey`` is invalid, two applications have the same
+    ///   ``Options/socketIDPrefix``, or ``Options/tlsPort`` has no ``Options/tls``.
     public func start() async throws {
         guard SecretKey(base64: options.encryptionMasterKey) != nil else {
             throw ServerError(.invalidEncryptionKey, "Invalid encryption master key: it is not the base64 of 32 bytes.")
         }
+        try checkOptions()
         // A client can connect as soon as the port is bound, and the sender drops webhooks before its start.
         webhookSender?.start()
         if isApp { return }
@@ -141,6 +143,24 @@ public final class PusherTestServer: Sendable {
         }
         // A shutdown during the start may have stopped the sender.
         webhookSender?.start()
+    }
+
+    private func checkOptions() throws {
+        if options.tlsPort != nil, options.tls == nil {
+            throw ServerError(
+                .invalidOption,
+                "Server not started: tlsPort needs a certificate. Set tls, or remove tlsPort."
+            )
+        }
+        var prefixes: Set<Int> = []
+        for prefix in ([options] + apps.map(\.options)).compactMap(\.socketIDPrefix)
+        where !prefixes.insert(prefix).inserted {
+            // The authorization endpoint finds the application by the socket id.
+            throw ServerError(
+                .invalidOption,
+                "Server not started: two applications have the socketIDPrefix \(prefix). Give each its own."
+            )
+        }
     }
 
     /// Stops listening, and closes all connections as if the process were killed. When the method returns, no socket is

@@ -17,6 +17,8 @@ extension PusherTestServer {
             public static let invalidCertificate = Self(rawValue: "invalidCertificate")
             /// ``Options/encryptionMasterKey`` is not the base64 of 32 bytes.
             public static let invalidEncryptionKey = Self(rawValue: "invalidEncryptionKey")
+            /// Two options contradict each other.
+            public static let invalidOption = Self(rawValue: "invalidOption")
             /// An event for an encrypted channel cannot be encrypted, because this build has no libsodium.
             public static let encryptionUnavailable = Self(rawValue: "encryptionUnavailable")
             /// A recording or one of its lines is invalid, or the file cannot be read.

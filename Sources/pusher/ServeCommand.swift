@@ -43,7 +43,10 @@ struct ServeCommand: AsyncParsableCommand {
 
     @Option(
         help: ArgumentHelp(
-            "A further application with its own channels and connections. Can be repeated.",
+            """
+            A further application with its own channels and connections. Can be repeated. --webhook, --encryption-key, \
+            --subscription-counts and --no-client-events concern only the first application; --config has them for each.
+            """,
             valueName: "id:key:secret"
         )
     )
@@ -63,7 +66,7 @@ struct ServeCommand: AsyncParsableCommand {
     @Option(help: ArgumentHelp("The URL to which the server posts signed webhooks.", valueName: "url"))
     var webhook: String?
 
-    @Flag(help: "Tell subscribers how many others a channel has.")
+    @Flag(help: "Tell subscribers the number of subscribers of their channels.")
     var subscriptionCounts = false
 
     @Flag(help: "Reject client events.")
@@ -157,21 +160,14 @@ struct ServeCommand: AsyncParsableCommand {
         }
         var names: Set<String> = []
         for app in [options] + options.apps {
-            guard !app.application.key.isEmpty, app.application.key.utf8.allSatisfy(Self.isUnreserved) else {
-                throw ValidationError("--key takes only letters, digits, and -._~.")
-            }
             guard names.insert("id " + app.application.id).inserted, names.insert(app.application.key).inserted else {
                 throw ValidationError(
                     "Two applications have the id \"\(app.application.id)\" or the key \"\(app.application.key)\". Give each its own."
                 )
             }
+            // The keys of the options and of the file were checked with their applications.
             guard SecretKey(base64: app.encryptionMasterKey) != nil else {
-                let source =
-                    encryptionKey != nil
-                    ? "--encryption-key" : config == nil ? "PUSHER_ENCRYPTION_MASTER_KEY" : "encryptionKey in --config"
-                throw ValidationError(
-                    "\(source) takes the base64 of 32 bytes. Make a key with openssl rand -base64 32."
-                )
+                throw ServeConfiguration.App.invalidKey("PUSHER_ENCRYPTION_MASTER_KEY")
             }
         }
         guard console != true || HostRule.isLoopback(options.host) else {
@@ -200,13 +196,13 @@ struct ServeCommand: AsyncParsableCommand {
             options.maximumRecordCount = 10_000
             let defaults = options
             let further = Array(file.apps.dropFirst()) + (try app.map(ServeConfiguration.App.init(argument:)))
-            options.apps = further.map { app in
+            options.apps = try further.map { app in
                 var options = defaults
-                app.apply(to: &options)
+                try app.apply(to: &options)
                 return options
             }
-            file.apps.first?.apply(to: &options)
-            commandLineApp.apply(to: &options)
+            try file.apps.first?.apply(to: &options)
+            try commandLineApp.apply(to: &options)
             try addTLS(file.tls, to: &options)
             return options
         }
@@ -238,16 +234,6 @@ struct ServeCommand: AsyncParsableCommand {
         }
         options.tls = .init(certificateChain: try read(certificate), privateKey: try read(key))
         options.tlsPort = tlsPort ?? tls?.port ?? (options.port == 0 ? 0 : 6443)
-    }
-
-    /// Returns whether a path may contain the byte without an escape (RFC 3986, 2.3).
-    private static func isUnreserved(_ byte: UInt8) -> Bool {
-        switch byte {
-        case UInt8(ascii: "a")...UInt8(ascii: "z"), UInt8(ascii: "A")...UInt8(ascii: "Z"),
-            UInt8(ascii: "0")...UInt8(ascii: "9"):
-            true
-        default: "-._~".utf8.contains(byte)
-        }
     }
 
     func run() async throws {
@@ -306,7 +292,9 @@ struct ServeCommand: AsyncParsableCommand {
         try printLine("user auth \(server.httpURL)/pusher/user-auth")
         if let port = server.tlsPort {
             try printLine("tls port  \(port)")
-            try printLine("websocket wss://\(server.host):\(port)/app/\(application.key)")
+            // The host of an IPv6 address has brackets there.
+            let host = place.dropLast(":\(server.port)".count)
+            try printLine("websocket wss://\(host):\(port)/app/\(application.key)")
         }
         for app in server.apps.map(\.options.application) {
             try printLine("app       \(app.id):\(app.key):\(app.secret)")

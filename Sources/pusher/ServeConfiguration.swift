@@ -1,5 +1,6 @@
 import ArgumentParser
 import Foundation
+import PusherEncryption
 import PusherProtocol
 import PusherTestServer
 import RealtimePrimitives
@@ -24,6 +25,24 @@ struct ServeConfiguration: Sendable {
         var clientEvents: Bool?
         var clientEventsPerSecond: Int?
         var maximumEventDataSize: Int?
+        var source = Source.options
+    }
+
+    /// The place of an application's values, for errors.
+    enum Source: Sendable {
+        case options
+        /// The value of `--app`.
+        case argument
+        /// An object of the file.
+        case file(String)
+
+        func name(option: String, member: String) -> String {
+            switch self {
+            case .options: option
+            case .argument: "--app"
+            case .file(let place): "--config: \"\(member)\" in \(place)"
+            }
+        }
     }
 
     var host: String?
@@ -33,7 +52,7 @@ struct ServeConfiguration: Sendable {
     var activityTimeout: Int?
     var allowedOrigins: [String] = []
     var allowedHosts: [String] = []
-    /// The first is the application of `--app-id`, `--key` and `--secret`.
+    /// The first is the application that the options of the command line change.
     var apps: [App] = []
 
     init() {}
@@ -81,7 +100,7 @@ struct ServeConfiguration: Sendable {
 
     /// The members of an object, with the place of the object for errors.
     fileprivate struct Members {
-        private let place: String
+        let place: String
         private let members: WireTable<JSONValue>
 
         init(_ value: JSONValue, at place: String, known: [String]) throws {
@@ -153,6 +172,7 @@ extension ServeConfiguration.App {
     ]
 
     fileprivate init(_ members: ServeConfiguration.Members) throws {
+        source = .file(members.place)
         id = try members.string("id")
         key = try members.string("key")
         secret = try members.string("secret")
@@ -170,11 +190,44 @@ extension ServeConfiguration.App {
         guard parts.count == 3, parts.allSatisfy({ !$0.isEmpty }) else {
             throw ValidationError("--app takes id:key:secret.")
         }
+        source = .argument
         (id, key, secret) = (parts[0], parts[1], parts[2])
     }
 
-    /// Applies the values to options. A missing value leaves the option.
-    func apply(to options: inout PusherTestServer.Options) {
+    private func validate() throws {
+        if let key, key.isEmpty || !key.utf8.allSatisfy(Self.isUnreserved) {
+            let name = source.name(option: "--key", member: "key")
+            throw ValidationError("\(name) takes only letters, digits, and -._~.")
+        }
+        if let encryptionKey, SecretKey(base64: encryptionKey) == nil {
+            throw Self.invalidKey(source.name(option: "--encryption-key", member: "encryptionKey"))
+        }
+        if let webhook {
+            let url = URL(string: webhook)
+            guard ["http", "https"].contains(url?.scheme?.lowercased()), url?.host()?.isEmpty == false else {
+                let name = source.name(option: "--webhook", member: "webhook")
+                throw ValidationError("\(name) takes a URL such as http://localhost:8000/webhooks.")
+            }
+        }
+    }
+
+    static func invalidKey(_ name: String) -> ValidationError {
+        ValidationError("\(name) takes the base64 of 32 bytes. Make a key with openssl rand -base64 32.")
+    }
+
+    /// Returns whether a path may contain the byte without an escape (RFC 3986, 2.3).
+    private static func isUnreserved(_ byte: UInt8) -> Bool {
+        switch byte {
+        case UInt8(ascii: "a")...UInt8(ascii: "z"), UInt8(ascii: "A")...UInt8(ascii: "Z"),
+            UInt8(ascii: "0")...UInt8(ascii: "9"):
+            true
+        default: "-._~".utf8.contains(byte)
+        }
+    }
+
+    /// Checks the values, and applies them to options. A missing value leaves the option.
+    func apply(to options: inout PusherTestServer.Options) throws {
+        try validate()
         options.application.id = id ?? options.application.id
         options.application.key = key ?? options.application.key
         options.application.secret = secret ?? options.application.secret

@@ -1,7 +1,9 @@
 import ClientTestSupport
 import Foundation
 import Logging
+import NIOHTTP1
 import PusherClient
+import PusherServerAPI
 import PusherTestServer
 import SocketTestSupport
 import TestSupport
@@ -88,6 +90,30 @@ struct ServeTests {
         }
     }
 
+    @Test("the error for an unsuitable value names its place")
+    func sources() async throws {
+        let good = ["--encryption-key", Self.keyOfOption]
+        let apps = { (member: String) in #"{"apps": [{"id": "1"}, {"id": "2", "key": "b", \#(member)}]}"# }
+        let cases: [(json: String, options: [String], variable: String?, error: String)] = [
+            ("{}", [], "short", "PUSHER_ENCRYPTION_MASTER_KEY takes the base64"),
+            (apps(#""encryptionKey": "short""#), good, nil, #""encryptionKey" in apps[1] of "#),
+            (apps(#""webhook": "localhost:8000""#), [], nil, #""webhook" in apps[1] of "#),
+            (#"{"apps": [{"id": "1"}, {"id": "2", "key": "a b"}]}"#, [], nil, #""key" in apps[1] of "#),
+            ("{}", ["--app", "2:a b:s"], nil, "--app takes only letters"),
+            ("{}", ["--key", "a b"], nil, "--key takes only letters"),
+            ("{}", ["--webhook", "localhost:8000"], nil, "--webhook takes a URL"),
+        ]
+        for (json, options, variable, error) in cases {
+            try await withFiles(["serve.json": json]) { folder in
+                let result = try await ToolRun.result(
+                    ["serve", "--port", "0", "--config", "\(folder)/serve.json"] + options,
+                    environment: variable.map { ["PUSHER_ENCRYPTION_MASTER_KEY": $0] } ?? [:]
+                )
+                #expect(result.status == 64 && result.errors.first?.contains(error) == true, "\(error): \(result)")
+            }
+        }
+    }
+
     @Test("the tool prints no signatures with --verbose")
     func signatures() async throws {
         let arguments = ["serve", "--port", "0", "--dialect", "soketi", "--no-console", "--verbose"]
@@ -130,6 +156,117 @@ struct ServeTests {
         try await body(folder.path)
     }
 
+    /// Returns the settings that a server prints, by their names. Of two with one name, the last counts.
+    private func settings(_ serve: ToolRun) async -> [String: String] {
+        var settings: [String: String] = [:]
+        for await line in serve.process.lines {
+            if line == "ready" { break }
+            let words = line.split(separator: " ")
+            settings[words.dropLast().joined(separator: " ")] = words.last.map(String.init)
+        }
+        return settings
+    }
+
+    /// A backend that uses a server's port for TLS.
+    private func backend(
+        port: String,
+        key: String = "app-key",
+        secret: String = "app-secret",
+        encryptionKey: String? = nil,
+        _ certificates: TestCertificates
+    ) throws -> PusherServerAPI {
+        var options = PusherServerAPI.Options()
+        options.tls.trustRoots = .only(pem: certificates.rootPEM)
+        (options.timeout, options.proxy) = (.patience, .direct)
+        return try PusherServerAPI(
+            application: .init(id: "1", key: key, secret: secret, encryptionMasterKey: encryptionKey),
+            endpoint: .init(host: "localhost", port: Int(port)),
+            options: options
+        )
+    }
+
+    /// Checks a webhook, and returns the channels of its events.
+    private func check(_ webhook: ReceivedRequest, of backend: PusherServerAPI) throws -> Set<String?> {
+        let checked = try backend.webhook(
+            body: webhook.body.utf8,
+            key: webhook.headers.first(name: "X-Pusher-Key"),
+            signature: webhook.headers.first(name: "X-Pusher-Signature")
+        )
+        return Set(checked.events.map(\.channel))
+    }
+
+    /// Returns the first line of the answer to a request.
+    private func answer(port: String, _ fields: String) async throws -> String? {
+        let request = #"GET /app/none HTTP/1.1\r\n\#(fields)\r\n\r\n"#
+        let script = "exec 3<>/dev/tcp/127.0.0.1/\(port); printf '\(request)' >&3; head -n 1 <&3"
+        let process = try ChildProcess("/bin/bash", ["-c", script])
+        var first: String?
+        for await line in process.lines { first = first ?? line }
+        _ = await process.end()
+        return first
+    }
+
+    @Test("options of the command line have their effect: counts, client events, webhooks and TLS", .needsSodium)
+    func effects() async throws {
+        try await HTTPTestServer.serving({ _ in .answer(200) }) { receiver in
+            let certificates = TestCertificates()
+            let files = ["chain.pem": certificates.serverPEM, "key.pem": certificates.serverKeyPEM]
+            try await withFiles(files) { folder in
+                let serve = try ToolRun([
+                    "serve", "--no-console", "--port", "0", "--tls-port", "0", "--tls-cert", "\(folder)/chain.pem",
+                    "--tls-key", "\(folder)/key.pem", "--webhook", "\(receiver.url)/hook", "--subscription-counts",
+                    "--no-client-events",
+                ])
+                let settings = await settings(serve)
+                #expect(settings["webhooks"] == "\(receiver.url)/hook")
+                let pusher = Pusher(
+                    key: "app-key",
+                    options: PusherClientOptions(
+                        authMethod: .inline(secret: "app-secret"),
+                        host: .host("127.0.0.1"),
+                        port: Int(try #require(settings["port"])),
+                        useTLS: false,
+                        logger: Logger(label: "quiet") { _ in SwiftLogNoOpLogHandler() }
+                    )
+                )
+                let errors = pusher.errors
+                let channel = pusher.subscribe("private-a")
+                pusher.connect()
+                try await channel.subscribed()
+                await waitUntil { channel.subscriptionCount == 1 }
+                channel.trigger(eventName: "client-a", data: ["a": 1])
+                let error = await errors.first { $0.code == .clientEventRejected }
+                #expect(error?.message.contains("not enabled") == true)
+                let backend = try backend(port: try #require(settings["tls port"]), certificates)
+                #expect(try await Array(backend.channels().keys) == ["private-a"])
+                let webhook = try #require(await receiver.nextRequest())
+                #expect(try check(webhook, of: backend) == ["private-a"])
+                backend.shutdown()
+                pusher.disconnect()
+                serve.process.send(SIGTERM)
+                #expect(await serve.result().status == 0)
+            }
+        }
+    }
+
+    @Test("with an IPv6 address, the printed addresses have brackets")
+    func addressesOfIPv6() async throws {
+        let certificates = TestCertificates()
+        let files = ["chain.pem": certificates.serverPEM, "key.pem": certificates.serverKeyPEM]
+        try await withFiles(files) { folder in
+            let serve = try ToolRun([
+                "serve", "--no-console", "--host", "::1", "--port", "0", "--tls-port", "0", "--tls-cert",
+                "\(folder)/chain.pem", "--tls-key", "\(folder)/key.pem",
+            ])
+            let settings = await settings(serve)
+            let port = try #require(settings["tls port"])
+            // The line for TLS is the last of the two.
+            #expect(settings["websocket"] == "wss://[::1]:\(port)/app/app-key")
+            serve.process.send(SIGTERM)
+            #expect(await serve.result().status == 0)
+        }
+    }
+
     /// The configuration in `Docs/CommandLineTool.md`, with free ports and the URL of the test.
     private static func configuration(webhook: String) throws -> String {
         let file = URL(filePath: #filePath).deletingLastPathComponent().appending(path: "../../Docs/CommandLineTool.md")
@@ -151,12 +288,7 @@ struct ServeTests {
             ]
             try await withFiles(files) { folder in
                 let serve = try ToolRun(["serve", "--no-console", "--config", "\(folder)/pusher.json"])
-                var values: [String: String] = [:]
-                for await line in serve.process.lines {
-                    if line == "ready" { break }
-                    let words = line.split(separator: " ")
-                    values[words.dropLast().joined(separator: " ")] = words.last.map(String.init)
-                }
+                let values = await settings(serve)
                 #expect(values["key"] == "shop-key" && values["app"] == "2:blog-key:blog-secret")
                 let key = try #require(values["encryption key"])
                 #expect(key == "MDEyMzQ1Njc4OWFiY2RlZjAxMjM0NTY3ODlhYmNkZWY=")
@@ -168,12 +300,27 @@ struct ServeTests {
                         + ["--auth-url", "http://127.0.0.1:\(port)/pusher/auth"]
                 )
                 await listen.waitForError(containing: "subscribed to private-encrypted-a")
-                let trigger = ["trigger", "private-encrypted-a", "created", "hello", "--encryption-key", key]
-                #expect(try await ToolRun.result(trigger + plain + shop).status == 0)
+                let backend = try backend(
+                    port: tlsPort,
+                    key: "shop-key",
+                    secret: "shop-secret",
+                    encryptionKey: key,
+                    certificates
+                )
+                try await backend.trigger(.init("created", data: "hello"), on: "private-encrypted-a")
                 #expect(await listen.result().lines.first?.contains(#""data":"hello""#) == true)
                 let webhook = try #require(await receiver.nextRequest())
-                #expect(webhook.uri == "/hook" && "\(webhook.headers)".contains("X-Pusher-Signature"))
-                // Nobody trusts the certificate of the test, so the connection fails after the TLS handshake.
+                #expect(try webhook.uri == "/hook" && check(webhook, of: backend) == ["private-encrypted-a"])
+                backend.shutdown()
+                for (fields, status) in [
+                    ("Host: host.docker.internal", 404), ("Host: other.example.test", 403),
+                    (#"Host: localhost\r\nOrigin: https://app.example.test"#, 404),
+                    (#"Host: localhost\r\nOrigin: https://other.example.test"#, 403),
+                ] {
+                    let line = try await answer(port: port, fields)
+                    #expect(line?.hasPrefix("HTTP/1.1 \(status) ") == true, "\(fields): \(line ?? "-")")
+                }
+                // The tool does not trust the certificate of the test, so the connection fails after the TLS handshake.
                 let secure = ["--url", "wss://localhost:\(tlsPort)", "--timeout", "280"]
                 let refused = try await ToolRun.result(["channels"] + secure + shop)
                 #expect(refused.status == 1 && refused.errors.last?.contains("certificate") == true, "\(refused)")

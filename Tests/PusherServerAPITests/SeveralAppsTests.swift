@@ -52,6 +52,37 @@ struct SeveralAppsTests {
         }
     }
 
+    @Test("the key \"app\" of a further application is found")
+    func keyApp() async throws {
+        var options = Self.options(1)
+        var other = Self.options(2)
+        other.application.key = "app"
+        options.apps = [other]
+        try await PusherTestServer.withServer(options: options) { server in
+            let client = makeClient(server.apps[0].access)
+            client.connect()
+            try await client.connected()
+            #expect(server.apps[0].connections.count == 1 && server.connections.isEmpty)
+            client.disconnect()
+        }
+    }
+
+    @Test("options that contradict each other are an error at the start")
+    func contradictions() async throws {
+        var twice = Self.options(1)
+        twice.socketIDPrefix = 7
+        twice.apps = [Self.options(2)]
+        twice.apps[0].socketIDPrefix = 7
+        var insecure = PusherTestServer.Options()
+        insecure.tlsPort = 0
+        for (options, part) in [(twice, "socketIDPrefix 7"), (insecure, "tlsPort needs a certificate")] {
+            let server = PusherTestServer(options: options)
+            let error = await #expect(throws: PusherTestServer.ServerError.self) { try await server.start() }
+            #expect(error?.code == .invalidOption && error?.message.contains(part) == true)
+            await server.shutdown()
+        }
+    }
+
     @Test("one server answers with and without TLS, with one state")
     func twoPorts() async throws {
         var options = PusherTestServer.Options()

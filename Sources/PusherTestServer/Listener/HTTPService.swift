@@ -64,8 +64,11 @@ struct HTTPService: HTTPTestService {
             guard let socketID = Form(of: request)?["socket_id"] else { return main }
             return all.first { $0.engine.read { $0.hasConnection(withSocketID: socketID) } } ?? main
         }
-        guard let index = parts.lastIndex(of: "app"), index + 1 < parts.count else { return main }
-        return all.first { $0.options.application.key == parts[index + 1] } ?? main
+        // Each application has its own options for the transports over HTTP, but their paths have the same form.
+        let path = TransportCall(request, options: .init())?.applicationPath ?? request.path
+        let names = path.split(separator: "/").suffix(2).map { PercentEncoding.decode($0) }
+        guard names.count == 2, names[0] == "app" else { return main }
+        return all.first { $0.options.application.key == names[1] } ?? main
     }
 }
 

@@ -9,7 +9,8 @@ extension PusherTestServer {
         /// Default: none.
         ///
         /// Their addresses, certificates, limits for requests, allowed origins and allowed hosts are this server's, and
-        /// their own `apps` have no effect.
+        /// their own `apps` have no effect. A request for an authorization endpoint does not name its application. The
+        /// server finds it by the socket id of an open connection, and otherwise the first application signs.
         public var apps: [Options] = []
 
         /// The address to bind: `127.0.0.1` (the default) or `::1`. You can also bind another address of this machine.
@@ -21,7 +22,8 @@ extension PusherTestServer {
         public var tls: TLS?
         /// The port for TLS, if the server also serves without TLS on ``port``, for example for a backend that uses https
         /// and a client that does not. Both ports have the same connections and channels. 0 means any free port. If nil,
-        /// the default, a server with ``tls`` uses only TLS, on ``port``.
+        /// the default, a server with ``tls`` uses only TLS, on ``port``. ``PusherTestServer/start()`` throws if there is a
+        /// port but no ``tls``.
         public var tlsPort: Int?
 
         /// The form of the server's messages. Default: Pusher's form.
@@ -132,7 +134,8 @@ extension PusherTestServer {
         /// The limit for the number of records. The server removes the oldest records first, and also if the messages
         /// and requests in the records have more than 256 MiB in all. Default: 65,536.
         public var maximumRecordCount = 65_536
-        /// The number before the dot in every socket id. If nil, the default, the server picks a random number.
+        /// The number before the dot in every socket id. If nil, the default, the server picks a random number. Two
+        /// applications of a server cannot have the same number.
         public var socketIDPrefix: Int?
 
         /// Creates options with their defaults.
