@@ -52,8 +52,15 @@ package final class HTTPTestExchange: Sendable {
     package var isFinished: Bool { state.withLockedValue { $0.isFinished } }
 
     /// Runs a closure on the event loop when an answer in several pieces was sent, or when the connection has ended
-    /// before. The closure does not run after ``respond(_:)``.
-    package func whenEnded(_ body: @escaping @Sendable () -> Void) { state.withLockedValue { $0.ended = body } }
+    /// before; at once if it has already ended. The closure does not run after ``respond(_:)``, so call this method
+    /// before.
+    package func whenEnded(_ body: @escaping @Sendable () -> Void) {
+        let isOver = state.withLockedValue { state in
+            if !state.isFinished { state.ended = body }
+            return state.isFinished
+        }
+        if isOver { channel.onEventLoop { _ in body() } }
+    }
 
     // MARK: One piece
 
