@@ -8,21 +8,27 @@ package struct CrossOriginPolicy: Sendable {
     /// The time for which a browser may cache a preflight, in seconds.
     private static let preflightLifetime = 600
 
+    /// The methods that a page of an allowed origin may use.
+    private let methods: [String]
+
     /// The advice for a refused host, and for a refused origin.
     private let advice: (host: String, origin: String)
 
     /// - Parameters:
     ///   - allowedOrigins: The origins of other machines whose pages may use the server.
     ///   - hostRule: The rule for the `Host`; nil if other machines can reach the server.
+    ///   - methods: The methods that the server has.
     ///   - hostAdvice: What to do if the server refuses a host.
     ///   - originAdvice: What to do if the server refuses an origin.
     package init(
         allowedOrigins: Set<String>,
         hostRule: HostRule? = nil,
+        methods: [String] = ["GET", "POST"],
         hostAdvice: String = "add it to allowedHosts",
         originAdvice: String = "add it to allowedOrigins"
     ) {
         advice = (hostAdvice, originAdvice)
+        self.methods = methods
         self.allowedOrigins = Set(allowedOrigins.map { $0.lowercased() })
         self.hostRule = hostRule
     }
@@ -72,7 +78,7 @@ package struct CrossOriginPolicy: Sendable {
             request.first("Access-Control-Request-Method") != nil
         else { return nil }
         var fields: [HTTPTestField] = [
-            .init(name: "Access-Control-Allow-Methods", value: "GET, POST"),
+            .init(name: "Access-Control-Allow-Methods", value: methods.joined(separator: ", ")),
             .init(name: "Access-Control-Max-Age", value: String(Self.preflightLifetime)),
         ]
         let wanted = request.values("Access-Control-Request-Headers").joined(separator: ", ")

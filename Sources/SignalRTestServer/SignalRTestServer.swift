@@ -28,22 +28,22 @@ public final class SignalRTestServer: Sendable {
     private let site: HubSite?
     /// Whether this object has started the listener.
     private let ownsSite: Bool
-    private let keepAlive: NIOLockedValueBox<RepeatedTask?> = NIOLockedValueBox(nil)
 
     private init(_ options: TestHubOptions, _ site: HubSite?, isFirst: Bool = true) async throws {
         let eventLoop = site?.eventLoop ?? MultiThreadedEventLoopGroup.singleton.next()
         let entrance = HubEntrance(on: eventLoop)
         self.entrance = entrance
+        var options = options
+        options.path = HubSite.key(of: options.path)
         self.options = options
         self.site = site
         ownsSite = isFirst
         let shared = shared
-        try await eventLoop.submit { entrance.open(HubBrain(options, shared: shared, entrance: entrance)) }.get()
-        let interval = max(TimeAmount(Duration(clampingSeconds: options.keepAliveInterval)), .milliseconds(1))
-        let task = eventLoop.scheduleRepeatedTask(initialDelay: interval, delay: interval) { _ in
-            entrance.enter { $0.keepAlive() }
-        }
-        keepAlive.withLockedValue { $0 = task }
+        try await eventLoop.submit { [options] in
+            let brain = HubBrain(options, shared: shared, entrance: entrance)
+            entrance.open(brain)
+            brain.start()
+        }.get()
     }
 
     // MARK: Starting
@@ -57,7 +57,7 @@ public final class SignalRTestServer: Sendable {
         let server = try await SignalRTestServer(options, site)
         do {
             try await site.start()
-            site.add(options.path, server.entrance, server.shared)
+            site.add(server.options.path, server.entrance, server.shared)
             return server
         } catch {
             await server.shutdown()
@@ -85,14 +85,16 @@ public final class SignalRTestServer: Sendable {
     /// also closes the other hub.
     ///
     /// - Parameters:
-    ///   - path: The path of the hub, for example `/chat`. A hub with the same path is replaced.
+    ///   - path: The path of the hub, for example `/chat`; see ``TestHubOptions/path``. A hub with the same path is
+    ///     replaced and shut down.
     ///   - options: The options of the hub. Those for the port, the path, the certificate, the hosts and the origins have
     ///     no effect. Default: the options of this server.
     public func addHub(at path: String, options: TestHubOptions? = nil) async throws -> SignalRTestServer {
         var options = options ?? self.options
-        options.path = path
+        // The URLs of redirects also have the scheme of the site.
+        (options.path, options.certificate) = (path, self.options.certificate)
         let hub = try await SignalRTestServer(options, site, isFirst: false)
-        site?.add(path, hub.entrance, hub.shared)
+        site?.add(hub.options.path, hub.entrance, hub.shared)
         return hub
     }
 
@@ -100,7 +102,7 @@ public final class SignalRTestServer: Sendable {
     /// hub's, unless there is no hub at `/hub`.
     ///
     /// - Parameters:
-    ///   - path: The path, without a query.
+    ///   - path: The path, without a query. A slash at its end has no meaning.
     ///   - respond: A closure that makes the answer. If it throws, the answer is status 500.
     public func respond(
         at path: String,
@@ -129,12 +131,11 @@ public final class SignalRTestServer: Sendable {
 
     /// Closes all connections, and stops listening. Afterwards, connecting fails, also in memory.
     public func shutdown() async {
-        keepAlive.withLockedValue { $0 }?.cancel()
         await change { $0.shutDown() }
         if ownsSite {
             await site?.shutdown()
         } else {
-            site?.remove(options.path)
+            site?.remove(options.path, shared)
         }
     }
 
@@ -255,13 +256,14 @@ public final class SignalRTestServer: Sendable {
     }
 
     /// Registers a closure that runs after the handshake of each connection. Calls of the client wait until it has
-    /// returned. Several closures run one after the other.
+    /// returned, with their uploads. Several closures run one after the other.
     public func onConnected(_ body: @escaping @Sendable (TestHubConnection) async -> Void) {
         enter { $0.connectedHandlers.append(body) }
     }
 
-    /// Registers a closure that runs after the end of each connection that has completed its handshake. The text is the
-    /// error of the Close message, or the reason for which the server closed the connection; `nil` without an error.
+    /// Registers a closure that runs after the end of each connection that has completed its handshake, and after the
+    /// closures of ``onConnected(_:)`` have returned. The text is the error of the Close message, or the reason for which
+    /// the server closed the connection; `nil` without an error.
     public func onDisconnected(_ body: @escaping @Sendable (TestHubConnection, String?) async -> Void) {
         enter { $0.disconnectedHandlers.append(body) }
     }
@@ -278,6 +280,9 @@ public final class SignalRTestServer: Sendable {
     public var connections: [TestHubConnection] { shared.records.open }
 
     /// Calls a method on some clients.
+    ///
+    /// If an argument cannot be encoded, such as a number that is not finite in JSON, the client gets no call, and
+    /// ``failures`` contains the reason.
     public func send<each A: Encodable & Sendable>(
         to clients: TestHubClients,
         _ method: String,
@@ -287,7 +292,7 @@ public final class SignalRTestServer: Sendable {
         enter { brain in brain.send(to: clients, method, (repeat each arguments)) }
     }
 
-    /// Calls a method on all clients.
+    /// Calls a method on all clients; see ``send(to:_:_:)``.
     public func sendAll<each A: Encodable & Sendable>(_ method: String, _ arguments: repeat each A) {
         send(to: .all, method, repeat each arguments)
     }
@@ -300,8 +305,9 @@ public final class SignalRTestServer: Sendable {
     ///   - step: The kind of requests that fail.
     ///   - fault: The server's reaction to these requests.
     ///   - skip: The number of requests that the server answers correctly first. Default: none.
-    ///   - count: The number of requests that fail. Default: 1.
+    ///   - count: The number of requests that fail; none if it is not positive. Default: 1.
     public func fail(_ step: TestHubStep, _ fault: TestHubFault, after skip: Int = 0, times count: Int = 1) async {
+        guard count > 0 else { return }
         await change { $0.stepFaults.append((step, fault, skip, count)) }
     }
 
@@ -332,9 +338,13 @@ public final class SignalRTestServer: Sendable {
     /// A message waits at most 20 ms for others. `nil` turns this off.
     public func join(messages count: Int?) async { await change { $0.faults.joinedMessages = count } }
 
-    /// Sets whether the server ignores all messages and sends nothing. If the server has ignored a message of a
-    /// resumable connection, the connection can continue only over a new transport. See ``dropConnections()``.
-    public func setSilent(_ isSilent: Bool) async { await change { $0.faults.isSilent = isSilent } }
+    /// Sets whether the server ignores all messages and requests, and sends no byte: no message, no answer and no close
+    /// frame, also not after ``TestHubOptions/clientTimeout`` and the other time limits.
+    ///
+    /// Requests and messages during the silence are lost, also those of the server. What the server wants to close
+    /// during the silence, it closes at the end. If the server has ignored a message of a resumable connection, the
+    /// connection can continue only over a new transport. See ``dropConnections()``, which works during the silence.
+    public func setSilent(_ isSilent: Bool) async { await change { $0.setSilent(isSilent) } }
 
     /// Closes the TCP connections of all transports at once without another byte, like a network failure.
     public func dropConnections() {
@@ -373,7 +383,8 @@ public final class SignalRTestServer: Sendable {
     /// The requests so far, in order.
     public var requests: [TestHubRequest] { shared.records.requests }
 
-    /// The failed calls of methods so far, in order, with the reasons. The caller may not get the reason.
+    /// The failed calls so far, in order, with the reasons: calls of methods, whose callers may not get the reason, and
+    /// calls of clients whose arguments could not be encoded.
     public var failures: [TestHubFailure] { shared.records.failures }
 
     /// The number of connections that have completed a handshake.

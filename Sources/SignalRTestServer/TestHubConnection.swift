@@ -148,7 +148,7 @@ public struct TestHubConnection: Sendable, Identifiable {
 
     /// Sets whether the server ignores all messages of this client, and sends it nothing; see
     /// ``SignalRTestServer/setSilent(_:)``.
-    public func setSilent(_ isSilent: Bool) { enter { _, connection in connection.faults.isSilent = isSilent } }
+    public func setSilent(_ isSilent: Bool) { enter { brain, connection in brain.setSilent(isSilent, connection) } }
 
     /// Splits what the server sends to this client; see ``SignalRTestServer/cut(intoPiecesOf:)``.
     public func cut(intoPiecesOf size: Int?) { enter { _, connection in connection.faults.pieceSize = size } }

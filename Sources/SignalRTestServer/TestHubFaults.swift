@@ -32,10 +32,11 @@ public enum TestHubFault: Hashable, Sendable {
 public enum TestHubHandshake: Hashable, Sendable {
     /// The server accepts a correct handshake with `{}` and the byte 0x1E.
     case normal
-    /// The server sends nothing.
+    /// The server sends nothing, also not after ``TestHubOptions/handshakeTimeout``.
     case silence
     /// The server sends `{"error":"…"}` with this reason and the byte 0x1E, and closes the transport.
     case refuse(String)
-    /// The server sends these bytes instead of its answer, with no byte 0x1E after them.
+    /// The server sends these bytes instead of its answer, with no byte 0x1E after them. Afterwards, it waits for another
+    /// handshake, without a time limit.
     case bytes([UInt8])
 }

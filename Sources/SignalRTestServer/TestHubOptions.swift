@@ -8,8 +8,8 @@ public struct TestHubOptions: Sendable {
 
     /// The port of the loopback interface. Default: 0, which means any free port.
     public var port = 0
-    /// The path of the hub. Requests for other paths get status 404, unless you add another hub or an endpoint. Default:
-    /// `/hub`.
+    /// The path of the hub; `/` for the root. A slash at its end has no meaning. Requests for other paths get status 404,
+    /// unless you add another hub or an endpoint. Default: `/hub`.
     public var path = "/hub"
     /// The certificate for TLS. Default: `nil`, which means HTTP without TLS.
     public var certificate: TestHubCertificate?
@@ -83,7 +83,9 @@ public struct TestHubOptions: Sendable {
     /// means that requests need no token.
     public var requiredToken: String?
     /// A closure that decides about each request for the hub, besides ``requiredToken``. The server calls it on its event
-    /// loop, so it must not block. Default: `nil`, which means that every request is accepted.
+    /// loop, so it must not block. As in ASP.NET Core, a transport with another user than its negotiation gets status
+    /// 403. A hub in memory has no requests, so it never calls the closure, and its connections have no user. Default:
+    /// `nil`, which means that every request is accepted.
     public var authorize: (@Sendable (TestHubRequest) -> TestHubAuthorization)?
     /// The time after which the authentication of a connection expires, in seconds. The server tells clients the whole
     /// seconds, and accepts refreshes. At the expiry, it closes the connection with a Close message that allows a reconnect.
@@ -148,7 +150,7 @@ public enum TestHubAuthorization: Hashable, Sendable {
     /// The server accepts the request.
     ///
     /// - Parameters:
-    ///   - user: The id of the user. A refresh with another user gets status 403. Default: none.
+    ///   - user: The id of the user. A transport or a refresh with another user gets status 403. Default: none.
     ///   - lifetime: The time after which the authentication expires, in seconds. Default: `nil`, for
     ///     ``TestHubOptions/tokenLifetime``.
     case allow(user: String? = nil, lifetime: Double? = nil)

@@ -57,9 +57,9 @@ public struct TestHubResponse: Hashable, Sendable {
     public init(status: Int = 200, text: String) { self.init(status: status, body: Array(text.utf8)) }
 }
 
-/// A call of a hub method that failed.
+/// A call of a hub method that failed, or a call of a client whose arguments could not be encoded.
 public struct TestHubFailure: Hashable, Sendable {
-    /// The id of the caller's connection.
+    /// The id of the client's connection.
     public var connectionID: String
     /// The name of the method.
     public var method: String

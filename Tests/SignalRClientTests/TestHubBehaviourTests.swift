@@ -62,6 +62,46 @@ import Testing
         }
     }
 
+    @Test("with cut, a poll's answer has one length and the whole body")
+    func cutPolls() async throws {
+        try await withServer { server in
+            try await withWire(server) { wire in
+                let target = try await poll(server, wire)
+                await server.cut(intoPiecesOf: 2)
+                server.sendBytes(Array("é\u{1E}abc".utf8))
+                let answer = try await wire.exchange("GET \(target) HTTP/1.1\nHost: localhost\n\n", upTo: "abc")
+                let head = answer.prefix(while: { $0 != "é" })
+                #expect(head.hasSuffix("\r\n\r\n") && head.contains("\r\nContent-Length: 6\r\n"))
+                #expect(!head.contains("Transfer-Encoding") && answer.hasSuffix("\r\n\r\né\u{1E}abc"))
+            }
+        }
+    }
+
+    @Test("join sends several messages in one event, and in one poll's answer")
+    func joinedElsewhere() async throws {
+        let message = #"{"type":1,"target":"a","arguments":[]}"# + "\u{1E}"
+        try await withServer { server in
+            try await withEvents(server) { events, _ in
+                _ = await events.receive(upTo: "{}\u{1E}\r\n\r\n\r\n")
+                await server.join(messages: 2)
+                for _ in 0..<2 { server.sendAll("a") }
+                #expect(await events.receive(upTo: "\r\n\r\n\r\n").contains("data: \(message)\(message)\r\n"))
+            }
+        }
+        try await withServer { server in
+            try await withWire(server) { wire in
+                let target = try await poll(server, wire)
+                await server.join(messages: 2)
+                let count = server.requests.count
+                _ = try await wire.exchange("GET \(target) HTTP/1.1\nHost: localhost\n\n", upTo: "")
+                // The poll waits for messages before the server sends the first.
+                await server.waitForRequests { $0.count > count }
+                for _ in 0..<2 { server.sendAll("a") }
+                #expect(try await wire.answer().body == message + message)
+            }
+        }
+    }
+
     @Test("join sends several messages in one frame")
     func joined() async throws {
         try await withServer { server in
@@ -124,15 +164,9 @@ import Testing
                 #expect(try await wire.request("GET", target).status == 204)
                 #expect(try await wire.request("GET", target).status == 404)
             }
-            let token = try await Wire.negotiate(server)
-            try await withWire(server) { events in
-                _ = try await events.exchange(
-                    "GET /hub?id=\(token) HTTP/1.1\nHost: localhost\nAccept: text/event-stream\n\n",
-                    upTo: ":\r\n\r\n"
-                )
+            try await withEvents(server) { events, token in
                 try await withWire(server) { wire in
-                    let body = Self.handshake + "{\"type\":7}\u{1E}"
-                    _ = try await wire.request("POST", "/hub?id=\(token)", body: body)
+                    _ = try await wire.request("POST", "/hub?id=\(token)", body: "{\"type\":7}\u{1E}")
                 }
                 // The stream ends with the last chunk, and not by a cut.
                 #expect(await events.receive(upTo: "\r\n0\r\n\r\n").contains("data: {\"type\":7}\u{1E}"))
@@ -160,6 +194,39 @@ import Testing
                 try await wire.send(0x88, [0x03, 0xE8])
                 #expect(await wire.endsSilently())
             }
+        }
+    }
+
+    @Test("no acknowledgement follows the close frame")
+    func acknowledgementAfterTheClose() async throws {
+        try await withServer { server in
+            let token = try await Wire.negotiate(server, "&useStatefulReconnect=true")
+            try await withWire(server) { wire in
+                try await wire.connect("/hub?id=\(token)", version: 2)
+                try await wire.call(#"{"type":1,"target":"nothing","arguments":[]}"#)
+                await server.waitForMessage { if case .invocation = $0 { true } else { false } }
+                server.closeConnections()
+                #expect(await wire.frame() == .text("{\"type\":7}\u{1E}"))
+                #expect(await wire.frame() == .close(1000))
+                // An acknowledgement would come after a second.
+                try await pass(1.2, on: server)
+                try await wire.send(0x88, [0x03, 0xE8])
+                #expect(await wire.endsSilently())
+            }
+        }
+    }
+
+    @Test("version 2 of the handshake over events makes no connection that can be resumed")
+    func versionTwoOverEvents() async throws {
+        var options = TestHubOptions()
+        options.disconnectTimeout = 3_600
+        try await withServer(options) { server in
+            let handshake = #"{"protocol":"json","version":2}"#
+            try await withEvents(server, "&useStatefulReconnect=true", handshake: handshake) { events, _ in
+                _ = await events.receive(upTo: "{}\u{1E}")
+            }
+            // The server would keep a connection that can be resumed.
+            await server.waitForEnds(1)
         }
     }
 
@@ -235,6 +302,9 @@ import Testing
                 "The client attempted to invoke the streaming 'Count' method with a non-streaming invocation."
             ),
             (1, "Throw", "[]", "An unexpected error occurred invoking 'Throw' on the server. HubException: no"),
+            (1, "echo", #"["a","b"]"#, "\(failed) 'echo' due to an error on the server."),
+            (1, "nothing", "[1]", "\(failed) 'nothing' due to an error on the server."),
+            (4, "counter", "[1,0,1]", "\(failed) 'counter' due to an error on the server."),
         ]
         try await withServer { server in
             server.on("Add") { (_, a: Int, b: Int) in a + b }

@@ -60,6 +60,14 @@ import Testing
                 let text = "LongPolling transport not supported by this end point type"
                 if isEnforced { #expect(answer.body == text) }
             }
+            try await withWire(server) { wire in
+                let target = "/hub?id=\(try await Wire.negotiate(server))"
+                let answer = try await wire.exchange(
+                    "GET \(target) HTTP/1.1\nHost: localhost\nAccept: text/event-stream\n\n",
+                    upTo: isEnforced ? "end point type" : ":\r\n"
+                )
+                #expect(answer.hasPrefix("HTTP/1.1 \(isEnforced ? 404 : 200) "))
+            }
         }
         try await withRule(.onlyOfferedTransports) {
             $0.transports = [.longPolling]
@@ -74,16 +82,7 @@ import Testing
     @Test("a handshake for MessagePack over events is refused")
     func messagePackOverEvents() async throws {
         try await withRule(.noMessagePackOverEvents) { server, isEnforced in
-            let token = try await Wire.negotiate(server)
-            try await withWire(server) { events in
-                _ = try await events.exchange(
-                    "GET /hub?id=\(token) HTTP/1.1\nHost: localhost\nAccept: text/event-stream\n\n",
-                    upTo: ":\r\n"
-                )
-                try await withWire(server) { wire in
-                    let body = #"{"protocol":"messagepack","version":1}"# + "\u{1E}"
-                    _ = try await wire.request("POST", "/hub?id=\(token)", body: body)
-                }
+            try await withEvents(server, handshake: #"{"protocol":"messagepack","version":1}"#) { events, _ in
                 let text = await events.receive(upTo: "\u{1E}")
                 #expect(text.contains("data: {}") == !isEnforced)
                 #expect(text.contains("does not support 'Binary' transfer format.") == isEnforced)
@@ -127,16 +126,35 @@ import Testing
         }
     }
 
-    @Test("a floating-point number for an integer fails")
+    @Test("a floating-point number for an integer fails, also for an optional one and in a built-in method")
     func floats() async throws {
         try await withRule(.integersWithoutFractions) { server, isEnforced in
             server.on("Twice") { (_, number: Int) in number * 2 }
+            server.on("Perhaps") { (_, number: Int?) in (number ?? 0) * 2 }
             try await withWire(server) { wire in
                 try await wire.connect()
-                try await wire.call(#"{"type":1,"invocationId":"1","target":"twice","arguments":[2.0]}"#)
-                let error = #""error":"Failed to invoke 'Twice' due to an error on the server.""#
-                let result = isEnforced ? error : #""result":4"#
-                #expect(await wire.frame() == .text(#"{"type":3,"invocationId":"1",\#(result)}"# + "\u{1E}"))
+                for (method, arguments) in [("Twice", "[2.0]"), ("Perhaps", "[2.0]"), ("add", "[2.0,2]")] {
+                    try await wire.call(
+                        #"{"type":1,"invocationId":"1","target":"\#(method)","arguments":\#(arguments)}"#
+                    )
+                    let error = #""error":"Failed to invoke '\#(method)' due to an error on the server.""#
+                    let result = isEnforced ? error : #""result":4"#
+                    #expect(await wire.frame() == .text(#"{"type":3,"invocationId":"1",\#(result)}"# + "\u{1E}"))
+                }
+                try await wire.call(#"{"type":1,"invocationId":"1","target":"perhaps","arguments":[null]}"#)
+                #expect(await wire.frame()?.text.contains(#""result":0"#) == true)
+            }
+            try await withWire(server) { wire in
+                try await wire.connect("/hub", "messagepack")
+                let floats: [[UInt8]] = [[0xCA, 0x40, 0, 0, 0], [0xCB, 0x40, 0, 0, 0, 0, 0, 0, 0]]
+                for float in floats {
+                    // [1, {}, "1", "twice", [2.0], []]
+                    let call = [0x96, 1, 0x80, 0xA1, 0x31, 0xA5] + Array("twice".utf8) + [0x91] + float + [0x90]
+                    try await wire.send(0x82, [UInt8(call.count)] + call)
+                    let frame = await wire.frame()
+                    #expect(isEnforced == (frame?.text.contains("Failed to invoke 'Twice'") == true))
+                    if !isEnforced { #expect(frame?.payload == [7, 0x95, 3, 0x80, 0xA1, 0x31, 3, 4]) }
+                }
             }
         }
     }
@@ -173,6 +191,18 @@ import Testing
                 if !isEnforced { return try await wait(beyond: 0.4, on: server) }
                 #expect(await wire.frame() == .text(#"{"type":7,"allowReconnect":true}"# + "\u{1E}"))
                 #expect(await wire.frame() == .close(1000))
+            }
+        }
+    }
+
+    @Test("a client of events that never pings gets a Close message, and the end of the stream")
+    func pingsOfEvents() async throws {
+        var options = TestHubOptions()
+        options.clientTimeout = 0.2
+        try await withServer(options) { server in
+            try await withEvents(server) { events, _ in
+                let text = await events.receive(upTo: "\r\n0\r\n\r\n")
+                #expect(text.contains(#"data: {"type":7,"allowReconnect":true}"# + "\u{1E}"))
             }
         }
     }
@@ -231,17 +261,9 @@ import Testing
         }
     }
 
-    /// Waits until an event loop of the server has passed a time, and checks that no connection has ended. The timers of
-    /// the server ran before.
+    /// Waits for a time, and checks that no connection has ended.
     private func wait(beyond seconds: Double, on server: SignalRTestServer) async throws {
-        try await withWire(server) { wire in
-            let url = "/hub?id=none"
-            let start = ContinuousClock.now
-            while ContinuousClock.now - start < .seconds(seconds) {
-                let answer = try await wire.request("GET", url)
-                #expect(answer.status == 404)
-            }
-        }
+        try await pass(seconds, on: server)
         await server.waitForEnds(0)
     }
 }

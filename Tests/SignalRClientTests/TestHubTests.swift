@@ -31,7 +31,7 @@ import Testing
                 let link = UnusedLink()
                 brain.attach(link, to: connection)
                 brain.detach(link, from: connection)
-                connection.expiry?.futureResult.whenFailure { _ in cancelled.append(loss) }
+                connection.timers[.transport]?.task.futureResult.whenFailure { _ in cancelled.append(loss) }
             }
             brain.end(connection)
         }.get()

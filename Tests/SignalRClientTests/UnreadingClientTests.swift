@@ -82,7 +82,7 @@ import Testing
     @Test func messagesThatNoPollTakesEndTheLink() {
         let loop = EmbeddedEventLoop()
         let ends = NIOLockedValueBox(0)
-        let link = PollLink(timeout: 90, limit: 1_000, on: loop) { event in
+        let link = PollLink(limit: 1_000, on: loop) { event in
             if case .ended = event { ends.withLockedValue { $0 += 1 } }
         }
         for _ in 1...2 { link.write([UInt8](repeating: 1, count: 600), isBinary: true, pieceSize: nil) }

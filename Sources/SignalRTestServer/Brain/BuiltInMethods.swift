@@ -4,18 +4,22 @@ import SignalRCore
 /// The methods that every test hub has.
 enum BuiltInMethods {
     private static let streams: Set<String> = ["counter", "counter_fail", "echo_stream"]
-    private static let names: Set<String> = streams.union([
-        "slow", "add_stream", "ask_me", "echo", "add", "nothing", "null", "fail", "crash", "broadcast", "call_me",
-        "headers", "connection_id", "close_me", "drop_me",
-    ])
+    /// The names, and the numbers of arguments.
+    private static let methods: [String: ClosedRange<Int>] = [
+        "slow": 1...1, "add_stream": 0...0, "ask_me": 1...Int.max, "echo": 1...1, "add": 2...2, "nothing": 0...0,
+        "null": 0...0, "fail": 1...1, "crash": 0...0, "broadcast": 2...2, "call_me": 1...Int.max, "headers": 0...0,
+        "connection_id": 0...0, "close_me": 2...2, "drop_me": 0...0, "counter": 1...2, "counter_fail": 1...2,
+        "echo_stream": 0...0,
+    ]
 
     /// Returns the built-in method with this name, in lower case.
     static func method(_ name: String) -> HubMethod? {
-        guard names.contains(name) else { return nil }
+        guard let arguments = methods[name] else { return nil }
         return HubMethod(
             name: name,
             streams: streams.contains(name),
             uploads: name == "add_stream" || name == "echo_stream" ? 1 : 0,
+            arguments: arguments,
             isOrdered: false,
             run: body(name) ?? { _, _ in .void }
         )
@@ -80,6 +84,9 @@ extension HubBrain {
             switch name {
             case "echo": complete(invocation, .value(try arguments.element(0)), connection)
             case "add":
+                if options.requires(.integersWithoutFractions) {
+                    for argument in arguments { try coder.hubProtocol.checkInteger(argument) }
+                }
                 let sum = try coder.decode(Int.self, from: arguments.element(0)).addingReportingOverflow(
                     coder.decode(Int.self, from: arguments.element(1))
                 )

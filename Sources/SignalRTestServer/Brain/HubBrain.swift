@@ -22,6 +22,7 @@ final class HubBrain {
     var redirects = 0
     var redirectToken: String?
     private var serial = 0
+    private var pings: RepeatedTask?
     /// The way back to the brain for timers, for closures that run at the end of a link, and for the tasks that run hub
     /// methods.
     let entrance: HubEntrance
@@ -39,9 +40,18 @@ final class HubBrain {
         self.entrance = entrance
     }
 
+    /// Starts the pings of all connections.
+    func start() {
+        let interval = max(TimeAmount(Duration(clampingSeconds: options.keepAliveInterval)), .milliseconds(1))
+        pings = eventLoop.scheduleRepeatedTask(initialDelay: interval, delay: interval) { [entrance] _ in
+            entrance.enter { $0.keepAlive() }
+        }
+    }
+
     // MARK: Connections
 
     func shutDown() {
+        pings?.cancel()
         for connection in Array(connections.values) {
             connection.link?.drop()
             end(connection)
@@ -73,31 +83,71 @@ final class HubBrain {
         return connection
     }
 
-    /// Starts a timer whose closure runs unless the connection has ended.
-    private func schedule(
+    /// Starts a timer, which replaces the one with the same purpose. Its closure runs unless the connection has ended. If
+    /// the server is silent when the time is over, the closure runs at the end of the silence.
+    private func startTimer(
+        _ purpose: ServerConnection.TimerPurpose,
         in time: TimeAmount,
         _ connection: ServerConnection,
         _ body: @escaping @Sendable (HubBrain, ServerConnection) -> Void
-    ) -> Scheduled<Void> {
-        let token = connection.token
-        return eventLoop.scheduleTask(in: time) { [entrance] in
-            entrance.enter { brain in if let connection = brain.connections[token] { body(brain, connection) } }
+    ) {
+        connection.stopTimer(purpose)
+        connection.timerCount += 1
+        let (token, number) = (connection.token, connection.timerCount)
+        let task = eventLoop.scheduleTask(in: time) { [entrance] in
+            entrance.enter { brain in
+                guard let connection = brain.connections[token], connection.timers[purpose]?.number == number else {
+                    return
+                }
+                connection.timers[purpose]?.isDue = true
+                brain.runDueTimers(connection)
+            }
         }
+        connection.timers[purpose] = .init(number: number, task: task, body: body)
     }
 
-    private func schedule(
+    func startTimer(
+        _ purpose: ServerConnection.TimerPurpose,
         seconds: Double,
         _ connection: ServerConnection,
         _ body: @escaping @Sendable (HubBrain, ServerConnection) -> Void
-    ) -> Scheduled<Void> {
-        schedule(in: TimeAmount(Duration(clampingSeconds: seconds)), connection, body)
+    ) {
+        startTimer(purpose, in: TimeAmount(Duration(clampingSeconds: seconds)), connection, body)
     }
+
+    private func runDueTimers(_ connection: ServerConnection) {
+        if isSilent(connection) { return }
+        for (purpose, timer) in connection.timers where timer.isDue {
+            // The closure of another timer may have stopped this one.
+            guard connection.timers[purpose]?.number == timer.number else { continue }
+            connection.timers[purpose] = nil
+            timer.body(self, connection)
+        }
+    }
+
+    // MARK: Silence
+
+    /// Returns whether the server neither sends anything to a client nor answers its requests. Everything that sends
+    /// bytes asks this method, or runs for a timer or a message, which asks it before.
+    func isSilent(_ connection: ServerConnection?) -> Bool { faults.isSilent || connection?.faults.isSilent == true }
+
+    /// Sets whether the server is silent for one connection, or for all.
+    func setSilent(_ isSilent: Bool, _ connection: ServerConnection? = nil) {
+        guard let connection else {
+            faults.isSilent = isSilent
+            for connection in Array(connections.values) { runDueTimers(connection) }
+            return
+        }
+        connection.faults.isSilent = isSilent
+        runDueTimers(connection)
+    }
+
+    // MARK: The beginning and the end
 
     /// Begins the lifetime of a connection's authentication.
     func authenticate(_ connection: ServerConnection, lifetime: Double?) {
-        connection.authentication?.cancel()
-        guard let lifetime else { return connection.authentication = nil }
-        connection.authentication = schedule(seconds: lifetime, connection) { $0.expire($1) }
+        guard let lifetime else { return connection.stopTimer(.authentication) }
+        startTimer(.authentication, seconds: lifetime, connection) { $0.expire($1) }
     }
 
     /// Ends a connection whose authentication has expired.
@@ -108,22 +158,24 @@ final class HubBrain {
 
     /// Ends the connection unless a transport comes in time.
     private func expectTransport(_ connection: ServerConnection) {
-        connection.expiry?.cancel()
-        connection.expiry = schedule(seconds: options.disconnectTimeout, connection) { brain, connection in
+        startTimer(.transport, seconds: options.disconnectTimeout, connection) { brain, connection in
             if connection.link == nil { brain.end(connection) }
         }
     }
 
     /// Ends a connection whose client does not poll in time.
     func expectPoll(_ connection: ServerConnection) {
+        connection.stopTimer(.poll)
         guard options.requires(.polls) else { return }
-        connection.expiry?.cancel()
-        connection.expiry = schedule(seconds: options.disconnectTimeout, connection) { $0.end($1) }
+        startTimer(.transport, seconds: options.disconnectTimeout, connection) { $0.end($1) }
     }
 
+    /// Limits the time of a poll without messages.
     func polled(_ connection: ServerConnection) {
-        connection.expiry?.cancel()
-        connection.expiry = nil
+        connection.stopTimer(.transport)
+        startTimer(.poll, seconds: options.pollTimeout, connection) { _, connection in
+            (connection.link as? PollLink)?.timedOut()
+        }
     }
 
     /// Sets the transport of a connection.
@@ -131,8 +183,7 @@ final class HubBrain {
         let former = connection.link
         connection.link = link
         // Otherwise, the timer of the last loss could end the connection during the next loss.
-        connection.expiry?.cancel()
-        connection.expiry = nil
+        connection.stopTimer(.transport)
         former?.drop()
         expectMessage(connection)
         guard connection.resumption != nil else {
@@ -155,24 +206,23 @@ final class HubBrain {
     /// Starts the timer of the handshake, or the one of the client's silence.
     private func expectMessage(_ connection: ServerConnection) {
         connection.lastReceived = .now()
-        connection.silence?.cancel()
-        connection.silence = nil
+        connection.stopTimer(.message)
         if !connection.isHandshakeDone {
             guard options.requires(.handshakes) else { return }
-            connection.silence = schedule(seconds: options.handshakeTimeout, connection) { brain, connection in
+            startTimer(.message, seconds: options.handshakeTimeout, connection) { brain, connection in
                 brain.refuseHandshake(connection, "Handshake was canceled.")
             }
         } else if options.requires(.pings), connection.link?.transport != .longPolling {
-            watchSilence(connection, for: TimeAmount(Duration(clampingSeconds: options.clientTimeout)))
+            expectPing(connection, within: TimeAmount(Duration(clampingSeconds: options.clientTimeout)))
         }
     }
 
-    private func watchSilence(_ connection: ServerConnection, for time: TimeAmount) {
-        connection.silence = schedule(in: time, connection) { brain, connection in
+    private func expectPing(_ connection: ServerConnection, within time: TimeAmount) {
+        startTimer(.message, in: time, connection) { brain, connection in
             guard connection.link != nil else { return }
             let limit = TimeAmount(Duration(clampingSeconds: brain.options.clientTimeout))
             let rest = connection.lastReceived + limit - .now()
-            if rest > .zero { return brain.watchSilence(connection, for: rest) }
+            if rest > .zero { return brain.expectPing(connection, within: rest) }
             brain.close(connection, error: nil, allowReconnect: true)
         }
     }
@@ -183,8 +233,8 @@ final class HubBrain {
     func detach(_ link: any ServerLink, from connection: ServerConnection, isClean: Bool = false) {
         guard connection.link === link else { return }
         connection.link = nil
-        connection.silence?.cancel()
-        connection.silence = nil
+        connection.stopTimer(.message)
+        connection.stopTimer(.poll)
         guard connection.resumption != nil, !connection.isEnded, !isClean else { return end(connection) }
         connection.resumption?.link = .down(since: .zero, tries: 0)
         expectTransport(connection)
@@ -195,21 +245,29 @@ final class HubBrain {
         guard connections[connection.token] === connection else { return }
         connections[connection.token] = nil
         connection.isEnded = true
-        connection.cancelTimers()
+        connection.stopTimers()
         for group in groups.keys { groups[group]?.remove(connection.token) }
         for call in connection.running.values { call.task.cancel() }
         for upload in connection.uploads.values { upload.finish(throwing: CancellationError()) }
         let calls = connection.clientCalls
         (connection.running, connection.uploads, connection.clientCalls) = ([:], [:], [:])
         connection.waiting.removeAll()
-        connection.callsBeforeStart = []
+        connection.beforeStart = ([], 0)
         for continuation in calls.values { continuation.resume(throwing: CancellationError()) }
         if connection.isHandshakeDone, let coder = connection.coder, !disconnectedHandlers.isEmpty {
             let (handlers, error) = (disconnectedHandlers, connection.error)
             let ended = TestHubConnection(connection, coder, entrance)
-            Task { for handler in handlers { await handler(ended, error) } }
+            runHandlers(of: connection) { for handler in handlers { await handler(ended, error) } }
         }
         shared.ended(connection.id)
+    }
+
+    /// Runs handlers of the test after the connection's earlier ones.
+    func runHandlers(of connection: ServerConnection, _ body: @escaping @Sendable () async -> Void) {
+        connection.handlers = Task { [earlier = connection.handlers] in
+            await earlier?.value
+            await body()
+        }
     }
 
     /// Ends a connection, and drops its transport.
@@ -220,9 +278,15 @@ final class HubBrain {
         link?.drop()
     }
 
-    /// Sends a Close message, and closes the transport. Does nothing after another Close message.
+    /// Sends a Close message, and closes the transport. Does nothing after another Close message. A silent server closes
+    /// the connection at the end of the silence.
     func close(_ connection: ServerConnection, error: String?, allowReconnect: Bool) {
         if connection.isEnded { return }
+        if isSilent(connection) {
+            return startTimer(.close, in: .zero, connection) { brain, connection in
+                brain.close(connection, error: error, allowReconnect: allowReconnect)
+            }
+        }
         transmit(.close(error: error, allowReconnect: allowReconnect), to: connection)
         connection.isEnded = true
         connection.error = connection.error ?? error
@@ -266,7 +330,7 @@ final class HubBrain {
     }
 
     func write(_ bytes: [UInt8], to connection: ServerConnection) {
-        if faults.isSilent || connection.faults.isSilent { return }
+        if isSilent(connection) { return }
         guard let link = connection.link else {
             // A client may send its handshake before its first poll, so the server keeps the answer.
             guard connection.resumption == nil, connections[connection.token] === connection else { return }
@@ -282,13 +346,14 @@ final class HubBrain {
         connection.joined.append(bytes)
         if connection.joined.count >= count { return flushJoined(connection) }
         if connection.joined.count == 1 {
-            _ = schedule(in: Self.joinDelay, connection) { $0.flushJoined($1) }
+            startTimer(.join, in: Self.joinDelay, connection) { $0.flushJoined($1) }
         }
     }
 
     private func flushJoined(_ connection: ServerConnection) {
         let bytes = Array(connection.joined.joined())
         connection.joined = []
+        connection.stopTimer(.join)
         if bytes.isEmpty { return }
         connection.link?.write(bytes, isBinary: isBinary(connection), pieceSize: pieceSize(connection))
     }
@@ -310,23 +375,27 @@ final class HubBrain {
                 groups: Set(groups.filter { $0.value.contains(connection.token) }.keys)
             )
             guard clients.isIncluded(summary) else { continue }
-            var encoded: [EncodedValue] = []
-            for argument in repeat each arguments {
-                if let value = try? coder.encode(argument) { encoded.append(value) }
+            do {
+                var encoded: [EncodedValue] = []
+                for argument in repeat each arguments { encoded.append(try coder.encode(argument)) }
+                transmit(.invocation(HubInvocation(target: method, arguments: encoded)), to: connection)
+            } catch {
+                shared.failed(
+                    TestHubFailure(connectionID: connection.id, method: method, reason: Self.text(of: error))
+                )
             }
-            transmit(.invocation(HubInvocation(target: method, arguments: encoded)), to: connection)
         }
     }
 
     // MARK: Receiving
 
     func received(_ bytes: [UInt8], from connection: ServerConnection) {
-        let isSilent = faults.isSilent || connection.faults.isSilent
+        let isSilent = isSilent(connection)
+        connection.lastReceived = .now()
         // After an ignored message, the server's count of messages would be wrong. So the server ignores all messages
         // until the client sends them again over the next transport.
         if isSilent, connection.resumption != nil { connection.hasMissedMessages = true }
         if isSilent || connection.isEnded || connection.hasMissedMessages { return }
-        connection.lastReceived = .now()
         connection.reader.append(bytes)
         do {
             while !connection.isEnded, let frame = try connection.reader.next() {
@@ -336,7 +405,7 @@ final class HubBrain {
                         throw HubProtocolViolation("the headers of a message are nil")
                     }
                     guard let message = try hubProtocol.decode(frame) else { continue }
-                    handle(message, from: connection)
+                    handle(message, size: frame.count, from: connection)
                 } else {
                     shake(frame, connection)
                 }
@@ -366,9 +435,11 @@ final class HubBrain {
     private func shake(_ frame: ArraySlice<UInt8>, _ connection: ServerConnection) {
         switch handshake {
         case .normal: break
-        case .silence: return
+        case .silence: return connection.stopTimer(.message)
         case .refuse(let reason): return refuseHandshake(connection, reason)
-        case .bytes(let bytes): return write(bytes, to: connection)
+        case .bytes(let bytes):
+            connection.stopTimer(.message)
+            return write(bytes, to: connection)
         }
         guard let request = Handshake.request(frame) else {
             return refuseHandshake(connection, "An unexpected error occurred during connection handshake.")
@@ -394,28 +465,30 @@ final class HubBrain {
                 "The server does not support version \(request.version) of the '\(name)' protocol."
             )
         }
-        write(Handshake.response(error: nil), to: connection)
         connection.isHandshakeDone = true
         connection.reader.begin(coder.hubProtocol)
-        if request.version == 2, connection.mayResume {
+        // The other transports need nothing to resume, because a connection outlives each of their requests.
+        if request.version == 2, connection.mayResume, connection.link?.transport == .webSockets {
             connection.resumption = Resumption(
                 limit: options.requires(.acknowledgements) ? options.statefulBufferSize : .max
             )
         }
         expectMessage(connection)
         let connected = TestHubConnection(connection, coder, entrance)
+        // A client that has its answer finds itself among the server's connections.
         shared.connected(connected)
+        write(Handshake.response(error: nil), to: connection)
         guard !connectedHandlers.isEmpty else { return }
         connection.isStarting = true
         let (handlers, token) = (connectedHandlers, connection.token)
-        Task { [entrance] in
+        runHandlers(of: connection) { [entrance] in
             for handler in handlers { await handler(connected) }
             entrance.enter { brain in
                 guard let connection = brain.connections[token] else { return }
                 connection.isStarting = false
-                let calls = connection.callsBeforeStart
-                connection.callsBeforeStart = []
-                for call in calls { brain.invoke(call.invocation, isStream: call.isStream, from: connection) }
+                let messages = connection.beforeStart.messages
+                connection.beforeStart = ([], 0)
+                for message in messages where !connection.isEnded { brain.perform(message, from: connection) }
             }
         }
     }
@@ -428,7 +501,7 @@ final class HubBrain {
         connection.link?.close()
     }
 
-    private func handle(_ message: HubMessage, from connection: ServerConnection) {
+    private func handle(_ message: HubMessage, size: Int, from connection: ServerConnection) {
         shared.received(message)
         if connection.resumption != nil {
             if case .sequence(let number) = message {
@@ -445,6 +518,25 @@ final class HubBrain {
                 if !isNew { return }
             }
         }
+        guard connection.isStarting, belongsToCall(message, connection) else {
+            return perform(message, from: connection)
+        }
+        connection.beforeStart.messages.append(message)
+        connection.beforeStart.size += size
+        if connection.beforeStart.size > options.maximumQueueSize { drop(connection) }
+    }
+
+    /// Returns whether a message is a part of a call of the client. Other messages need not wait for the handlers of the
+    /// beginning, and these may wait for the result of a call of the server.
+    private func belongsToCall(_ message: HubMessage, _ connection: ServerConnection) -> Bool {
+        switch message {
+        case .invocation, .streamInvocation, .streamItem, .cancelInvocation: true
+        case .completion(let id, _, _): connection.clientCalls[id] == nil
+        case .ping, .close, .ack, .sequence: false
+        }
+    }
+
+    private func perform(_ message: HubMessage, from connection: ServerConnection) {
         switch message {
         case .invocation(let invocation): invoke(invocation, isStream: false, from: connection)
         case .streamInvocation(let invocation): invoke(invocation, isStream: true, from: connection)
@@ -457,6 +549,9 @@ final class HubBrain {
             }
         case .cancelInvocation(let id, _):
             for call in connection.running.values where call.id == id { call.task.cancel() }
+            for index in connection.waiting.indices where connection.waiting[index].id == id {
+                connection.waiting[index].isCancelled = true
+            }
         case .ack(let number): acknowledged(number, connection)
         case .close(let error, _):
             connection.error = error
@@ -466,9 +561,8 @@ final class HubBrain {
     }
 
     private func acknowledgeSoon(_ connection: ServerConnection) {
-        guard connection.acknowledgement == nil else { return }
-        connection.acknowledgement = schedule(in: Self.acknowledgementInterval, connection) { brain, connection in
-            connection.acknowledgement = nil
+        guard connection.timers[.acknowledgement] == nil else { return }
+        startTimer(.acknowledgement, in: Self.acknowledgementInterval, connection) { brain, connection in
             guard connection.resumption?.link == .up, let latest = connection.resumption?.latest else { return }
             brain.transmit(.ack(latest), to: connection)
         }
@@ -491,7 +585,6 @@ final class HubBrain {
     }
 
     private func invoke(_ invocation: HubInvocation, isStream: Bool, from connection: ServerConnection) {
-        if connection.isStarting { return connection.callsBeforeStart.append((invocation, isStream)) }
         let name = invocation.target.lowercased()
         let registered = registrations[name]?.method
         guard let method = registered ?? BuiltInMethods.method(name) else {
@@ -509,6 +602,14 @@ final class HubBrain {
             let reason = "Client sent \(invocation.streamIDs.count) stream(s), Hub method expects \(count)."
             return fail(invocation, "\(sentence) HubException: \(reason)", connection)
         }
+        let count = invocation.arguments.count
+        if let arguments = method.arguments, !arguments.contains(count) {
+            let expected = count < arguments.lowerBound ? arguments.lowerBound : arguments.upperBound
+            let reason = HubMethod.wrongCount(count, expected: expected)
+            let sentence = "Failed to invoke '\(method.name)' due to an error on the server."
+            let detail = options.sendsDetailedErrors ? " InvalidDataException: \(reason)" : ""
+            return fail(invocation, sentence + detail, because: reason, connection)
+        }
         if registered == nil, answerAtOnce(invocation, from: connection) { return }
         guard let coder = connection.coder else { return }
         let uploads = invocation.streamIDs.map { id in
@@ -518,23 +619,23 @@ final class HubBrain {
         }
         let call = TestHubCall(TestHubConnection(connection, coder, entrance), invocation.id, uploads)
         let isCounted = method.isOrdered && !method.streams
-        let start = { [unowned self, unowned connection] in
-            self.start(method, call, invocation, isCounted: isCounted, on: connection)
+        let start = { [unowned self, unowned connection] (isCancelled: Bool) in
+            self.start(method, call, invocation, isCounted: isCounted, isCancelled: isCancelled, on: connection)
         }
         if isCounted {
-            connection.waiting.append(start)
+            connection.waiting.append((invocation.id, false, start))
             startWaiting(connection)
         } else {
-            start()
+            start(false)
         }
     }
 
     /// Starts calls that wait, as many as may run at the same time.
     private func startWaiting(_ connection: ServerConnection) {
         while connection.running.values.count(where: \.isCounted) < max(options.maximumParallelCalls, 1),
-            let start = connection.waiting.popFirst()
+            let call = connection.waiting.popFirst()
         {
-            start()
+            call.start(call.isCancelled)
         }
     }
 
@@ -543,6 +644,7 @@ final class HubBrain {
         _ call: TestHubCall,
         _ invocation: HubInvocation,
         isCounted: Bool,
+        isCancelled: Bool,
         on connection: ServerConnection
     ) {
         connection.callCount += 1
@@ -552,6 +654,7 @@ final class HubBrain {
             let (outcome, reason) = await method.outcome(call, invocation.arguments, isDetailed)
             entrance.enter { $0.finished(number, invocation, outcome, reason, token: call.token) }
         }
+        if isCancelled { task.cancel() }
         connection.running[number] = .init(id: invocation.id, task: task, isCounted: isCounted)
     }
 

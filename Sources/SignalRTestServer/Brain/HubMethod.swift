@@ -11,6 +11,8 @@ struct HubMethod: Sendable {
     var streams = false
     /// The number of streams that the caller uploads; `nil` for any number.
     var uploads: Int? = 0
+    /// The number of arguments; `nil` if ``run`` checks it.
+    var arguments: ClosedRange<Int>?
     /// Whether the method waits for earlier calls of the same connection.
     var isOrdered = true
     var run: Body
@@ -39,7 +41,9 @@ extension HubMethod {
             if requiresIntegers {
                 var index = 0
                 for type in repeat (each T).self {
-                    if type is any FixedWidthInteger.Type, arguments.indices.contains(index) {
+                    if type is any FixedWidthInteger.Type || type is any OptionalInteger.Type,
+                        arguments.indices.contains(index)
+                    {
                         try call.coder.hubProtocol.checkInteger(arguments[index])
                     }
                     index += 1
@@ -52,10 +56,15 @@ extension HubMethod {
             throw BindingError(
                 reason: arguments.count == count
                     ? "Error binding arguments. Make sure that the types of the provided values match the types of the hub method being invoked."
-                    : "Invocation provides \(arguments.count) argument(s) but target expects \(count).",
+                    : wrongCount(arguments.count, expected: count),
                 cause: error
             )
         }
+    }
+
+    /// ASP.NET Core's reason for a wrong number of arguments.
+    static func wrongCount(_ count: Int, expected: Int) -> String {
+        "Invocation provides \(count) argument(s) but target expects \(expected)."
     }
 
     /// Returns the outcome of a call, and the reason of a failure for the records.
@@ -88,9 +97,14 @@ extension HubMethod {
     }
 }
 
+/// An integer that can be missing.
+private protocol OptionalInteger {}
+
+extension Optional: OptionalInteger where Wrapped: FixedWidthInteger {}
+
 extension HubProtocol {
     /// Checks that an argument for an integer is not a floating-point number.
-    fileprivate func checkInteger(_ value: EncodedValue) throws {
+    func checkInteger(_ value: EncodedValue) throws {
         let isFloat =
             switch self {
             case .json:

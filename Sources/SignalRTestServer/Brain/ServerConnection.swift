@@ -15,6 +15,33 @@ final class ServerConnection {
         var isSilent = false
     }
 
+    /// The purpose of a timer. A connection has at most one timer for each.
+    enum TimerPurpose: Hashable {
+        /// Ends a connection without a transport, or one whose client does not poll again.
+        case transport
+        /// Ends the connection when its authentication expires.
+        case authentication
+        /// Ends a connection without a handshake, or later, without messages of the client.
+        case message
+        /// Answers a poll without messages.
+        case poll
+        /// Acknowledges the client's messages.
+        case acknowledgement
+        /// Sends the messages that wait for others.
+        case join
+        /// Closes the connection.
+        case close
+    }
+
+    struct Timer {
+        /// The number of the timer, so that one that was replaced while it fired does nothing.
+        var number: UInt64
+        var task: Scheduled<Void>
+        /// Whether the time is over, and the closure waits for the end of the server's silence.
+        var isDue = false
+        var body: @Sendable (HubBrain, ServerConnection) -> Void
+    }
+
     /// A call that runs in a task.
     struct Running {
         var id: String?
@@ -32,16 +59,10 @@ final class ServerConnection {
     let mayResume: Bool
     /// The transport to the client; `nil` while the client has no transport.
     var link: (any ServerLink)?
-    /// The timer that ends a connection without a transport.
-    var expiry: Scheduled<Void>?
-    /// The timer that ends the connection when its authentication expires.
-    var authentication: Scheduled<Void>?
-    /// The timer that ends a connection without a handshake, or later, without messages of the client.
-    var silence: Scheduled<Void>?
+    var timers: [TimerPurpose: Timer] = [:]
+    var timerCount: UInt64 = 0
     /// The time of the last bytes of the client.
     var lastReceived = NIODeadline.now()
-    /// The timer that acknowledges the client's messages.
-    var acknowledgement: Scheduled<Void>?
     /// The messages that the server sent before the first transport was open.
     var early: [[UInt8]] = []
     var earlySize = 0
@@ -61,12 +82,14 @@ final class ServerConnection {
     var resumption: Resumption?
     /// The size of the messages that wait for acknowledgements of earlier ones.
     var heldSize = 0
-    /// Whether the handlers of the beginning still run, so that calls wait.
+    /// The task of the handlers that were started last. Handlers of the same connection run one after the other.
+    var handlers: Task<Void, Never>?
+    /// Whether the handlers of the beginning still run, so that the messages of calls wait.
     var isStarting = false
-    /// The calls that wait for the handlers of the beginning.
-    var callsBeforeStart: [(invocation: HubInvocation, isStream: Bool)] = []
-    /// The calls that wait for the end of others.
-    var waiting = CircularBuffer<() -> Void>()
+    /// The messages that wait for the handlers of the beginning, and their size.
+    var beforeStart: (messages: [HubMessage], size: Int) = ([], 0)
+    /// The calls that wait for the end of others. A call that the client has cancelled starts with a cancelled task.
+    var waiting = CircularBuffer<(id: String?, isCancelled: Bool, start: (_ isCancelled: Bool) -> Void)>()
     /// The running calls, by their numbers.
     var running: [UInt64: Running] = [:]
     var callCount: UInt64 = 0
@@ -92,10 +115,9 @@ final class ServerConnection {
 
     func isRunning(_ id: String) -> Bool { running.values.contains { $0.id == id } }
 
-    func cancelTimers() {
-        for timer in [expiry, authentication, silence, acknowledgement] { timer?.cancel() }
-        (expiry, authentication, silence, acknowledgement) = (nil, nil, nil, nil)
-    }
+    func stopTimer(_ purpose: TimerPurpose) { timers.removeValue(forKey: purpose)?.task.cancel() }
+
+    func stopTimers() { for purpose in timers.keys { stopTimer(purpose) } }
 }
 
 /// The items of a stream that a client uploads.

@@ -132,7 +132,7 @@ private final class InMemoryTransport: HubTransport {
     func close() {
         // If the server is silent, it does not close its side.
         server.enter { [self] brain in
-            if brain.faults.isSilent { return }
+            if brain.isSilent(ends.token.flatMap { brain.connections[$0] }) { return }
             detach(isClean: true)
             report(.closed(nil))
         }

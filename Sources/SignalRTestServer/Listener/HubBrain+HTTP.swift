@@ -7,6 +7,12 @@ import SignalRCore
 extension HubBrain {
     func answer(_ request: ReceivedRequest, _ exchange: HTTPTestExchange) {
         shared.received(request.record)
+        let known = request.token.flatMap { connections[$0] }
+        if isSilent(known) {
+            // A connection that the client can resume counts the messages that it misses.
+            if request.step == .post, let known { received(request.body, from: known) }
+            return
+        }
         guard let step = request.step else { return exchange.respond(HTTPTestResponse(status: 405)) }
         let authorization = authorization(request)
         if case .refuse(let status) = authorization { return exchange.respond(HTTPTestResponse(status: status)) }
@@ -18,21 +24,21 @@ extension HubBrain {
             case .silence: return
             }
         }
-        if faults.isSilent { return }
         switch step {
         case .negotiate: return exchange.respond(negotiate(request, authorization))
         case .refresh: return exchange.respond(refresh(request, authorization))
         case .webSocket: return upgrade(request, authorization, exchange)
         case .serverSentEvents, .poll, .post, .delete: break
         }
-        guard let token = request.query["id"] else {
+        guard request.token != nil else {
             return exchange.respond(HTTPTestResponse(status: 400, text: "Connection ID required"))
         }
-        guard let connection = connections[token] else { return exchange.respond(Self.unknown) }
+        guard let connection = known else { return exchange.respond(Self.unknown) }
         switch step {
         case .negotiate, .refresh, .webSocket: break
-        case .serverSentEvents: openEvents(connection, exchange)
-        case .poll: poll(connection, exchange)
+        case .serverSentEvents, .poll:
+            if hasOtherUser(connection, authorization) { return exchange.respond(HTTPTestResponse(status: 403)) }
+            if step == .poll { poll(connection, exchange) } else { openEvents(connection, exchange) }
         case .post: post(request.body, connection, exchange)
         case .delete: delete(connection, exchange)
         }
@@ -62,6 +68,11 @@ extension HubBrain {
         guard case .allow(let user, let lifetime) = authorization else { return }
         connection.userID = user
         if let lifetime { authenticate(connection, lifetime: lifetime) }
+    }
+
+    /// Returns whether a request has another user than the negotiation of its connection.
+    private func hasOtherUser(_ connection: ServerConnection, _ authorization: TestHubAuthorization) -> Bool {
+        if case .allow(let user, _) = authorization { user != connection.userID } else { false }
     }
 
     private static func json(_ status: Int, _ text: String, _ fields: [HTTPTestField] = []) -> HTTPTestResponse {
@@ -127,13 +138,13 @@ extension HubBrain {
         guard request.method == "POST" else { return HTTPTestResponse(status: 405) }
         let lifetime = lifetime(authorization)
         guard let seconds = Self.seconds(lifetime) else { return HTTPTestResponse(status: 404) }
-        guard let token = request.headers["x-signalr-connection-token"] else {
+        guard let token = request.token else {
             return Self.json(400, #"{"error":"missing_connection_token"}"#)
         }
         guard let connection = connections[token] else {
             return Self.json(404, #"{"error":"connection_not_found"}"#)
         }
-        if case .allow(let user, _) = authorization, user != connection.userID {
+        if hasOtherUser(connection, authorization) {
             return Self.json(403, #"{"error":"user_changed"}"#)
         }
         connection.headers["authorization"] = request.headers["authorization"]
@@ -142,7 +153,7 @@ extension HubBrain {
             let refreshed = TestHubConnection(connection, coder, entrance)
             shared.changed(refreshed)
             let handlers = refreshedHandlers
-            Task { for handler in handlers { await handler(refreshed) } }
+            runHandlers(of: connection) { for handler in handlers { await handler(refreshed) } }
         }
         return Self.json(200, #"{"tokenLifetimeSeconds":\#(seconds)}"#)
     }
@@ -184,8 +195,9 @@ extension HubBrain {
         guard exchange.isUpgrade else { return exchange.respond(HTTPTestResponse(status: 400)) }
         guard offers(.webSockets, exchange) else { return }
         let connection: ServerConnection
-        if let token = request.query["id"] {
+        if let token = request.token {
             guard let known = connections[token] else { return exchange.respond(Self.unknown) }
+            if hasOtherUser(known, authorization) { return exchange.respond(HTTPTestResponse(status: 403)) }
             if let link = known.link, link.transport != .webSockets { return exchange.respond(Self.changedTransport) }
             // A new upgrade can replace the transport of a resumable connection, because the server may not have noticed
             // the loss yet.
@@ -209,7 +221,7 @@ extension HubBrain {
             entrance.enter { brain in
                 guard let link = link.value else { return }
                 let connection = brain.connections[token].flatMap { $0.link === link ? $0 : nil }
-                if brain.faults.isSilent || connection?.faults.isSilent == true {
+                if brain.isSilent(connection) {
                     // The connection must still count the messages that it misses.
                     if case .message(_, let bytes) = event, let connection { brain.received(bytes, from: connection) }
                     return
@@ -266,8 +278,7 @@ extension HubBrain {
         if let link = connection.link as? PollLink { return link.poll(exchange) }
         guard connection.link == nil else { return exchange.respond(Self.changedTransport) }
         let token = connection.token
-        let link = PollLink(timeout: options.pollTimeout, limit: options.maximumQueueSize, on: eventLoop) {
-            [entrance] event in
+        let link = PollLink(limit: options.maximumQueueSize, on: eventLoop) { [entrance] event in
             entrance.enter { brain in
                 guard let connection = brain.connections[token], let link = connection.link else { return }
                 switch event {

@@ -36,7 +36,8 @@ final class HubSite: HTTPTestService {
         usesTLS = options.certificate != nil
         crossOriginPolicy = CrossOriginPolicy(
             allowedOrigins: options.allowedOrigins,
-            hostRule: HostRule(boundTo: Self.host, allowed: options.allowedHosts)
+            hostRule: HostRule(boundTo: Self.host, allowed: options.allowedHosts),
+            methods: ["GET", "POST", "DELETE"]
         )
     }
 
@@ -89,14 +90,30 @@ final class HubSite: HTTPTestService {
         await listener?.shutdown()
     }
 
-    func add(_ path: String, _ entrance: HubEntrance, _ shared: SharedRecords) {
-        state.withLockedValue { $0.hubs[path] = Hub(entrance: entrance, shared: shared) }
+    /// Returns a path with a slash at its start and none at its end, by which the site finds hubs and endpoints. The
+    /// root is the empty path.
+    static func key(of path: String) -> String {
+        let start = path.hasPrefix("/") ? path : "/" + path
+        return start.hasSuffix("/") ? String(start.dropLast()) : start
     }
 
-    func remove(_ path: String) { state.withLockedValue { _ = $0.hubs.removeValue(forKey: path) } }
+    /// - Parameter path: The path as ``key(of:)`` returns it.
+    func add(_ path: String, _ entrance: HubEntrance, _ shared: SharedRecords) {
+        let former = state.withLockedValue { state in
+            state.hubs.updateValue(Hub(entrance: entrance, shared: shared), forKey: path)
+        }
+        former?.entrance.enter { $0.shutDown() }
+    }
+
+    /// Removes a hub, unless another one has its path.
+    func remove(_ path: String, _ shared: SharedRecords) {
+        state.withLockedValue { state in
+            if state.hubs[path]?.shared === shared { state.hubs[path] = nil }
+        }
+    }
 
     func respond(at path: String, _ endpoint: @escaping Endpoint) {
-        state.withLockedValue { $0.endpoints[path] = endpoint }
+        state.withLockedValue { $0.endpoints[Self.key(of: path)] = endpoint }
     }
 
     // MARK: HTTPTestService
@@ -104,7 +121,7 @@ final class HubSite: HTTPTestService {
     func respond(to received: HTTPTestRequest, _ exchange: HTTPTestExchange) {
         let request = ReceivedRequest(received)
         let (hub, endpoint) = state.withLockedValue { state in
-            (state.hubs[request.hubPath], state.endpoints[request.path])
+            (state.hubs[request.hubPath], state.endpoints[Self.key(of: request.path)])
         }
         if let hub {
             return hub.entrance.enter { brain in
@@ -114,7 +131,7 @@ final class HubSite: HTTPTestService {
             }
         }
         var record = request.record
-        state.withLockedValue { $0.hubs[options.path] }?.shared.received(record)
+        state.withLockedValue { $0.hubs[Self.key(of: options.path)] }?.shared.received(record)
         guard let endpoint else { return exchange.respond(HTTPTestResponse(status: 404)) }
         record.body = request.body
         Task { [record] in
@@ -144,7 +161,7 @@ struct ReceivedRequest: Sendable {
         for field in request.fields { headers[field.name.lowercased()] = field.value }
         body = request.body
         path = request.path
-        hubPath = path.hasSuffix("/") ? String(path.dropLast()) : path
+        hubPath = HubSite.key(of: path)
         query = [:]
         step =
             switch method {
@@ -162,6 +179,9 @@ struct ReceivedRequest: Sendable {
         }
         query = record.query
     }
+
+    /// The token of the connection that the request names.
+    var token: String? { step == .refresh ? headers["x-signalr-connection-token"] : query["id"] }
 
     /// The request without its body.
     var record: TestHubRequest { TestHubRequest(method: method, uri: uri, headers: headers, bodySize: body.count) }

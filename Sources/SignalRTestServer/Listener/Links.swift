@@ -74,11 +74,11 @@ final class PollLink: ServerLink {
         case ended
     }
 
-    private let timeout: Double
     private let limit: Int
     private let eventLoop: any EventLoop
     private let report: @Sendable (Event) -> Void
-    private var waiting: (exchange: HTTPTestExchange, timer: Scheduled<Void>)?
+    /// The poll that waits for messages.
+    private var waiting: HTTPTestExchange?
     private var bytes: [UInt8] = []
     private var pieceSize: Int?
     private var isEnded = false
@@ -94,8 +94,7 @@ final class PollLink: ServerLink {
     /// - Parameters:
     ///   - limit: The maximum number of waiting bytes.
     ///   - report: A closure that gets what happens to the link.
-    init(timeout: Double, limit: Int, on eventLoop: any EventLoop, report: @escaping @Sendable (Event) -> Void) {
-        self.timeout = timeout
+    init(limit: Int, on eventLoop: any EventLoop, report: @escaping @Sendable (Event) -> Void) {
         self.limit = limit
         self.eventLoop = eventLoop
         self.report = report
@@ -105,29 +104,25 @@ final class PollLink: ServerLink {
         if isDropped { return exchange.drop() }
         respond(204)
         let link = NIOLoopBound(self, eventLoop: eventLoop)
-        let timer = eventLoop.scheduleTask(in: TimeAmount(Duration(clampingSeconds: timeout))) {
-            link.value.respond(200)
-        }
-        waiting = (exchange, timer)
+        waiting = exchange
         report(.polled)
         // If the client cuts the poll, the messages wait for the next one.
         exchange.whenEnded { link.value.cut(exchange) }
-        if !exchange.channel.isActive { return cut(exchange) }
         flush()
     }
 
+    /// Answers the poll although there are no messages.
+    func timedOut() { respond(200) }
+
     private func cut(_ exchange: HTTPTestExchange) {
-        guard let waiting, waiting.exchange === exchange else { return }
-        waiting.timer.cancel()
-        self.waiting = nil
+        guard waiting === exchange else { return }
+        waiting = nil
         if !isDropped { report(.unpolled) }
     }
 
     private func respond(_ status: Int, _ body: [UInt8] = []) {
-        guard let waiting else { return }
-        self.waiting = nil
-        waiting.timer.cancel()
-        let exchange = waiting.exchange
+        guard let exchange = waiting else { return }
+        waiting = nil
         if pieceSize == nil || body.isEmpty {
             exchange.respond(HTTPTestResponse(status: status, fields: Self.fields, body: body))
         } else {
@@ -169,8 +164,7 @@ final class PollLink: ServerLink {
 
     func drop() {
         isDropped = true
-        waiting?.timer.cancel()
-        waiting?.exchange.drop()
+        waiting?.drop()
         waiting = nil
         report(.ended)
     }

@@ -128,10 +128,14 @@ final class Wire {
     }
 
     /// Opens a WebSocket.
-    func open(_ target: String = "/hub") async throws -> Bool {
-        let text = "GET \(target) HTTP/1.1\n" + Self.upgrade
+    ///
+    /// - Parameter early: A message of fewer than 126 bytes that the server gets together with the request.
+    func open(_ target: String = "/hub", fields: String = "", early: String = "") async throws -> Bool {
+        let text = "GET \(target) HTTP/1.1\n" + fields + Self.upgrade
         let request = text.split(separator: "\n", omittingEmptySubsequences: false).joined(separator: "\r\n")
-        try await channel.writeAndFlush(ByteBuffer(string: request))
+        var bytes = ByteBuffer(string: request)
+        if !early.isEmpty { bytes.writeBytes([0x81, 0x80 | UInt8(early.utf8.count), 0, 0, 0, 0] + Array(early.utf8)) }
+        try await channel.writeAndFlush(bytes)
         return try await answer(hasBody: false).status == 101
     }
 
@@ -206,6 +210,25 @@ final class Wire {
         try await wire.close()
         let token = answer.body.split(separator: #""connectionToken":""#).last?.prefix { $0 != "\"" } ?? ""
         return String(token).replacing("/", with: "%2F").replacing("+", with: "%2B")
+    }
+}
+
+/// Opens a stream of events, and sends a handshake, while the body runs. The answer to the handshake is the first event.
+func withEvents(
+    _ server: SignalRTestServer,
+    _ query: String = "",
+    handshake: String = #"{"protocol":"json","version":1}"#,
+    _ body: (_ events: Wire, _ token: String) async throws -> Void
+) async throws {
+    let token = try await Wire.negotiate(server, query)
+    try await withWire(server) { events in
+        let request = "GET /hub?id=\(token) HTTP/1.1\nHost: localhost\nAccept: text/event-stream\n\n"
+        _ = try await events.exchange(request, upTo: ":\r\n\r\n")
+        try await withWire(server) { wire in
+            let answer = try await wire.request("POST", "/hub?id=\(token)", body: handshake + "\u{1E}")
+            #expect(answer.status == 200)
+        }
+        try await body(events, token)
     }
 }
 
