@@ -38,11 +38,14 @@ public final class ObservableConnection {
     }
 
     @ObservationIgnored private var work: Task<Void, Never>?
+    /// The client's clock, which may be that of a test.
+    @ObservationIgnored private let now: @Sendable () -> ContinuousClock.Instant
 
     /// Creates an object that follows the client.
     public init(_ pusher: Pusher) {
+        now = pusher.engine.clock
         status = pusher.status
-        secondsUntilNextAttempt = Self.seconds(pusher.status)
+        secondsUntilNextAttempt = Self.seconds(pusher.status, at: now())
         let statuses = pusher.statuses(every: .seconds(1))
         work = Task { [weak self] in
             for await status in statuses { self?.show(status) }
@@ -53,11 +56,11 @@ public final class ObservableConnection {
 
     private func show(_ new: ConnectionStatus) {
         if status != new { status = new }
-        let seconds = Self.seconds(new)
+        let seconds = Self.seconds(new, at: now())
         if secondsUntilNextAttempt != seconds { secondsUntilNextAttempt = seconds }
     }
 
-    private static func seconds(_ status: ConnectionStatus) -> Int? {
-        status.remaining().map { Int(min(($0 / .seconds(1)).rounded(.up), 1e9)) }
+    private static func seconds(_ status: ConnectionStatus, at now: ContinuousClock.Instant) -> Int? {
+        status.remaining(at: now).map { Int(min(($0 / .seconds(1)).rounded(.up), 1e9)) }
     }
 }

@@ -174,7 +174,9 @@ public class PusherChannel: @unchecked Sendable {
     ) -> EventSequence<Element> {
         let broadcast = observers.withLockedValue { observers in
             if let broadcast = observers[keyPath: path] { return broadcast }
-            let broadcast = Broadcast<Element> { [budget = engine.sequenceBudget] in EventBuffer(budget) }
+            let broadcast = Broadcast<Element> { [budget = engine.sequenceBudget, work = engine.work] in
+                EventBuffer(budget, of: work)
+            }
             if observers.isFinished { broadcast.finish() } else { observers[keyPath: path] = broadcast }
             return broadcast
         }

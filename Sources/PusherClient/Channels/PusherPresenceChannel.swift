@@ -26,8 +26,8 @@ public final class PusherPresenceChannel: PusherChannel, @unchecked Sendable {
         onSubscriptionCountChanged: (@Sendable (Int) -> Void)? = nil,
         fault: SubscriptionError? = nil
     ) {
-        membershipChanges = Broadcast(size: { $0.size }) { [budget = engine.sequenceBudget] in
-            EventBuffer(budget) { $0.size }
+        membershipChanges = Broadcast(size: { $0.size }) { [budget = engine.sequenceBudget, work = engine.work] in
+            EventBuffer(budget, of: work) { $0.size }
         }
         if fault == nil { membershipChanges.holdElements() }
         closures = NIOLockedValueBox(

@@ -90,6 +90,7 @@ final class CallbackDispatcher: Sendable {
     private let collected: NIOLoopBoundBox<EventBatch>
     private let changes: ChangeCount
     private let epochs: CallbackEpochs
+    private let work: AppWork?
 
     init(
         queue: PusherClientOptions.CallbackQueue,
@@ -97,9 +98,11 @@ final class CallbackDispatcher: Sendable {
         eventLoop: any EventLoop,
         logger: Logger,
         changes: ChangeCount,
-        epochs: CallbackEpochs
+        epochs: CallbackEpochs,
+        work: AppWork? = nil
     ) {
         self.changes = changes
+        self.work = work
         self.epochs = epochs
         self.queue =
             switch queue {
@@ -197,7 +200,7 @@ final class CallbackDispatcher: Sendable {
         }
         if mustWatch { watch() }
         noteDrop(of: dropped, for: engine)
-        if mustSchedule { queue.async { self.drain(queue, for: engine) } }
+        if mustSchedule { schedule(on: queue, for: engine) }
         if mustAwait { engine.pauseReading(for: self) }
     }
 
@@ -216,6 +219,16 @@ final class CallbackDispatcher: Sendable {
         }
         if isFirst { engine.callbacksDropped(.began) }
         if isOver { engine.callbacksDropped(.ended(count: count)) }
+    }
+
+    private func schedule(on queue: DispatchQueue, for engine: ClientEngine) {
+        guard let work else { return queue.async { self.drain(queue, for: engine) } }
+        work.begin("callbacks on the queue \(queue.label)") { piece in
+            queue.async {
+                self.drain(queue, for: engine)
+                work.finish(piece)
+            }
+        }
     }
 
     /// Runs the jobs that are pending at the start, and leaves later jobs to another turn of the queue.
@@ -249,7 +262,7 @@ final class CallbackDispatcher: Sendable {
             return (false, state.droppedCount)
         }
         if dropped > 0, !isStopped { engine.callbacksDropped(.ended(count: dropped)) }
-        if mustGoOn { queue.async { self.drain(queue, for: engine) } }
+        if mustGoOn { schedule(on: queue, for: engine) }
     }
 
     private func run(_ batch: EventBatch) {

@@ -250,9 +250,11 @@ extension ClientEngine {
         _ tries: [AuthorizationTry],
         _ authorizer: @escaping @Sendable () async -> [Result<Authorization, AuthorizationError>]
     ) {
+        let piece = work?.makePiece("an authorization")
         let task = Task {
-            let results = await authorizer()
+            let results = if let piece { await piece(authorizer) } else { await authorizer() }
             eventLoop.execute { self.answer(Array(zip(tries, results))) }
+            piece?.finish()
         }
         loopState.value.authorizations.add(task, for: tries)
     }

@@ -20,7 +20,7 @@ package final class ClientEngine: Sendable {
         /// effects.
         var isDraining = false
         var channels: [ChannelID: PusherChannel] = [:]
-        var waiters: [WaiterID: CheckedContinuation<WaiterOutcome, Never>] = [:]
+        var waiters: [WaiterID: Waiter] = [:]
         var delegate = WeakDelegate(value: nil)
         var connection = WeakConnection(value: nil)
         var userDataFetcher: (@Sendable () -> PusherPresenceChannelMember)?
@@ -28,11 +28,23 @@ package final class ClientEngine: Sendable {
         var counts = DeliveryCounts()
 
         /// Removes a call that waits.
-        mutating func takeWaiter(_ waiter: WaiterID) -> CheckedContinuation<WaiterOutcome, Never>? {
-            let continuation = waiters.removeValue(forKey: waiter)
+        mutating func takeWaiter(_ id: WaiterID) -> Waiter? {
+            let waiter = waiters.removeValue(forKey: id)
             // An empty table would keep its memory.
             if waiters.isEmpty { waiters = [:] }
-            return continuation
+            return waiter
+        }
+    }
+
+    /// A call that waits.
+    struct Waiter: Sendable {
+        let continuation: CheckedContinuation<WaiterOutcome, Never>
+        /// The wait of the call's task in virtual time.
+        let wait: AppWork.Wait?
+
+        func resume(returning outcome: WaiterOutcome) {
+            guard let wait else { return continuation.resume(returning: outcome) }
+            wait.end { continuation.resume(returning: outcome) }
         }
     }
 
@@ -91,6 +103,8 @@ package final class ClientEngine: Sendable {
         package var now: @Sendable () -> ContinuousClock.Instant
         /// Draws a number in `0..<1`, for jitter.
         package var random: @Sendable () -> Double
+        /// The app's work in virtual time; nil in real time.
+        package var work: AppWork?
 
         package init(
             eventLoop: any EventLoop,
@@ -98,7 +112,8 @@ package final class ClientEngine: Sendable {
             requester: any HTTPRequester,
             proxies: ProxyRules = .direct,
             now: @escaping @Sendable () -> ContinuousClock.Instant = { ContinuousClock.now },
-            random: @escaping @Sendable () -> Double = { Double.random(in: 0..<1) }
+            random: @escaping @Sendable () -> Double = { Double.random(in: 0..<1) },
+            work: AppWork? = nil
         ) {
             self.eventLoop = eventLoop
             self.transport = transport
@@ -106,6 +121,7 @@ package final class ClientEngine: Sendable {
             self.proxies = proxies
             self.now = now
             self.random = random
+            self.work = work
         }
     }
 
@@ -114,10 +130,11 @@ package final class ClientEngine: Sendable {
     let requester: any HTTPRequester
     let proxies: ProxyRules
     let options: PusherClientOptions
-    let clock: @Sendable () -> ContinuousClock.Instant
+    package let clock: @Sendable () -> ContinuousClock.Instant
     /// The origin of the machine's time.
     private let origin: ContinuousClock.Instant
     let random: @Sendable () -> Double
+    let work: AppWork?
     var limits: PusherClientOptions.Limits { options.limits }
     let logger: Logger
     let tracesMessages: Bool
@@ -148,7 +165,7 @@ package final class ClientEngine: Sendable {
             BufferBudget(count: count, size: options.limits.listenerBufferSize, of: buffers)
         }
         let budget = makeBudget(options.limits.sequenceBuffer)
-        errors = Broadcast { EventBuffer(budget) { 256 + $0.message.utf8.count } }
+        errors = Broadcast { EventBuffer(budget, of: environment.work) { 256 + $0.message.utf8.count } }
         logger = options.logger
         eventLoop = environment.eventLoop
         transport = environment.transport
@@ -158,18 +175,21 @@ package final class ClientEngine: Sendable {
         clock = environment.now
         origin = environment.now()
         random = environment.random
+        let work = environment.work
+        self.work = work
         tracesMessages = options.logger.logLevel <= .trace
         transformsPayloads = options.payloadTransformer != nil
         decoding = options.decoding
-        watchlistEvents = Broadcast { EventBuffer(budget) { 256 + $0.size } }
-        statuses = Broadcast(initial: .initialized) { EventBuffer(budget) }
+        watchlistEvents = Broadcast { EventBuffer(budget, of: work) { 256 + $0.size } }
+        statuses = Broadcast(initial: .initialized) { EventBuffer(budget, of: work) }
         let dispatcher = CallbackDispatcher(
             queue: options.callbackQueue,
             makeBudget(options.limits.pendingCallbacks),
             eventLoop: environment.eventLoop,
             logger: options.logger,
             changes: changes,
-            epochs: epochs
+            epochs: epochs,
+            work: work
         )
         let context = ListenerContext(
             changes,
@@ -178,7 +198,8 @@ package final class ClientEngine: Sendable {
             maximumCallbacks: options.limits.bindings,
             sequenceBudget: budget,
             eventLoop: environment.eventLoop,
-            dispatcher: dispatcher
+            dispatcher: dispatcher,
+            work: work
         )
         // If the callback queue is the main queue, there is only one dispatcher.
         if case .main = options.callbackQueue { _ = context.mainDispatcher(orMake: { dispatcher }) }
@@ -208,7 +229,8 @@ package final class ClientEngine: Sendable {
                 eventLoop: eventLoop,
                 logger: logger,
                 changes: listenerContext.changes,
-                epochs: listenerContext.epochs
+                epochs: listenerContext.epochs,
+                work: work
             )
         }
     }
@@ -370,10 +392,12 @@ package final class ClientEngine: Sendable {
             watch?.cancel()
             timer.withLockedValue { $0 }?.cancel()
         }
+        let wait = work?.makeWait()
         let outcome = await withTaskCancellationHandler {
             await withCheckedContinuation { continuation in
+                defer { wait?.began() }
                 step { state, now in
-                    state.waiters[waiter] = continuation
+                    state.waiters[waiter] = Waiter(continuation: continuation, wait: wait)
                     // Check the cancellation under the lock, so that a later cancellation finds the waiter.
                     if Task.isCancelled {
                         state.pending.append(.resume(waiter, .cancelled))
@@ -393,6 +417,7 @@ package final class ClientEngine: Sendable {
             // The wait ends on the event loop, because the effects must not run inside the code that cancels the task.
             eventLoop.execute { self.cancelWait(waiter, subscribing: channelName) }
         }
+        wait?.ended()
         switch outcome {
         case .connected, .done: return outcome
         case .failed(let error): throw error

@@ -14,11 +14,24 @@ final class EventBuffer<Element: Sendable>: Sendable {
         var drop = Drop()
     }
 
+    /// A call that waits for an element.
+    private struct Waiter {
+        let id: UInt64
+        let continuation: CheckedContinuation<Element?, Never>
+        /// The visit of the call's task in virtual time.
+        let visit: AppWork.Visit?
+
+        func resume(returning element: Element?) {
+            guard let visit else { return continuation.resume(returning: element) }
+            visit.end { continuation.resume(returning: element) }
+        }
+    }
+
     private struct State {
         var elements = CircularBuffer<Element>(initialCapacity: 1)
         var consumed = ConsumedEvents<Element>()
         var level: BufferLevel
-        var waiting: [(id: UInt64, continuation: CheckedContinuation<Element?, Never>)] = []
+        var waiting: [Waiter] = []
         var serial: UInt64 = 0
         /// The number of elements that were taken.
         var takenCount = 0
@@ -48,17 +61,22 @@ final class EventBuffer<Element: Sendable>: Sendable {
     /// In bytes.
     private let size: @Sendable (Element) -> Int
     private let state: NIOLockedValueBox<State>
+    /// The app's work in virtual time; nil in real time.
+    let work: AppWork?
 
     /// - Parameters:
+    ///   - work: The app's work in virtual time; nil in real time.
     ///   - eventLoop: The event loop that stops reading for a slow consumer. If it is nil, a full buffer drops its
     ///     oldest elements.
     ///   - size: The size of an element, in bytes.
     init(
         _ budget: BufferBudget,
+        of work: AppWork? = nil,
         awaitedBy eventLoop: (any EventLoop)? = nil,
         size: @escaping @Sendable (Element) -> Int = { _ in 256 }
     ) {
         self.budget = budget
+        self.work = work
         self.eventLoop = eventLoop
         self.size = size
         state = NIOLockedValueBox(State(level: BufferLevel(budget, canBeAwaited: eventLoop != nil)))
@@ -110,17 +128,17 @@ final class EventBuffer<Element: Sendable>: Sendable {
     /// Resumes the calls that wait for elements.
     func wake() {
         state.withLockedValue { $0.isToBeWoken = false }
-        while let (element, continuation) = takeForWaiting() { continuation.resume(returning: element) }
+        while let (element, waiter) = takeForWaiting() { waiter.resume(returning: element) }
     }
 
-    private func takeForWaiting() -> (Element, CheckedContinuation<Element?, Never>)? {
-        let taken = state.withLockedValue { state -> (Element, CheckedContinuation<Element?, Never>, Bool)? in
+    private func takeForWaiting() -> (Element, Waiter)? {
+        let taken = state.withLockedValue { state -> (Element, Waiter, Bool)? in
             guard !state.waiting.isEmpty, let (element, hasCaughtUp) = takeFirst(&state) else { return nil }
-            return (element, state.waiting.removeFirst().continuation, hasCaughtUp)
+            return (element, state.waiting.removeFirst(), hasCaughtUp)
         }
-        guard let (element, continuation, hasCaughtUp) = taken else { return nil }
+        guard let (element, waiter, hasCaughtUp) = taken else { return nil }
         if hasCaughtUp { budget.total.tellCaughtUp() }
-        return (element, continuation)
+        return (element, waiter)
     }
 
     private func takeFirst(_ state: inout State) -> (Element, hasCaughtUp: Bool)? {
@@ -158,7 +176,7 @@ final class EventBuffer<Element: Sendable>: Sendable {
             defer { state.waiting = [] }
             return state.waiting
         }
-        for (_, continuation) in waiting { continuation.resume(returning: nil) }
+        for waiter in waiting { waiter.resume(returning: nil) }
     }
 
     /// Drops all elements, because no consumer is left.
@@ -179,13 +197,16 @@ final class EventBuffer<Element: Sendable>: Sendable {
     #if compiler(>=6.3)
         @specialized(where Element == PusherEvent)
     #endif
-    func next() async -> Element? {
+    func next(for consumer: AppWork.Consumer? = nil) async -> Element? {
         if Task.isCancelled { return nil }
+        let visit = consumer?.makeVisit()
         var consumed: ConsumedEvents<Element>?
         let (taken, id) = state.withLockedValue { state in
             state.serial += 1
             defer { consumed = takeConsumed(&state) }
-            return (takeFirst(&state), state.serial)
+            let taken = takeFirst(&state)
+            if taken != nil { visit?.runs() }
+            return (taken, state.serial)
         }
         if let eventLoop { consumed?.release(on: eventLoop) }
         if let (element, hasCaughtUp) = taken {
@@ -197,19 +218,25 @@ final class EventBuffer<Element: Sendable>: Sendable {
                 let (result, hasCaughtUp): (Element??, Bool) = state.withLockedValue { state in
                     // Check the cancellation under the lock, so that a later cancellation finds the continuation.
                     if Task.isCancelled { return (.some(nil), false) }
-                    if let (element, hasCaughtUp) = takeFirst(&state) { return (element, hasCaughtUp) }
+                    if let (element, hasCaughtUp) = takeFirst(&state) {
+                        visit?.runs()
+                        return (element, hasCaughtUp)
+                    }
                     if state.isFinished { return (.some(nil), false) }
-                    state.waiting.append((id, continuation))
+                    state.waiting.append(Waiter(id: id, continuation: continuation, visit: visit))
+                    visit?.waits()
                     return (.none, false)
                 }
                 if hasCaughtUp { budget.total.tellCaughtUp() }
                 if let result { continuation.resume(returning: result) }
             }
         } onCancel: {
-            let continuation = state.withLockedValue { state in
-                state.waiting.firstIndex { $0.id == id }.map { state.waiting.remove(at: $0).continuation }
+            let waiter = state.withLockedValue { state in
+                state.waiting.firstIndex { $0.id == id }.map { state.waiting.remove(at: $0) }
             }
-            continuation?.resume(returning: nil)
+            guard let waiter else { return }
+            visit?.runs()
+            waiter.continuation.resume(returning: nil)
         }
     }
 }

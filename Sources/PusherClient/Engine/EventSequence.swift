@@ -32,7 +32,11 @@ public struct EventSequence<Element: Sendable>: AsyncSequence, Sendable {
     /// Makes an iterator.
     public func makeAsyncIterator() -> AsyncIterator {
         onIteration?()
-        return AsyncIterator(buffer: buffer, registration: registration)
+        return AsyncIterator(
+            buffer: buffer,
+            registration: registration,
+            consumer: buffer.work?.makeConsumer(of: Element.self)
+        )
     }
 
     /// Returns the sequence with a warning for loops that wait although the app has not called `connect()`.
@@ -48,12 +52,24 @@ public struct EventSequence<Element: Sendable>: AsyncSequence, Sendable {
     public struct AsyncIterator: AsyncIteratorProtocol {
         fileprivate let buffer: EventBuffer<Element>
         fileprivate let registration: Registration
+        /// The consumer in virtual time; nil in real time.
+        fileprivate let consumer: AppWork.Consumer?
 
         /// Returns the next element; nil when the sequence ends or the task is cancelled.
         #if compiler(>=6.3)
             @specialized(where Element == PusherEvent)
         #endif
-        public mutating func next() async -> Element? { await buffer.next() }
+        public mutating func next() async -> Element? { await buffer.next(for: consumer) }
+
+        /// Returns the next element; nil when the sequence ends or the task is cancelled.
+        ///
+        /// A loop on an actor calls this method, and so stays on the actor's executor.
+        #if compiler(>=6.3)
+            @specialized(where Element == PusherEvent)
+        #endif
+        public mutating func next(isolation actor: isolated (any Actor)?) async -> Element? {
+            await buffer.next(for: consumer)
+        }
     }
 }
 

@@ -14,6 +14,8 @@ final class ListenerContext: Sendable {
     let eventLoop: any EventLoop
     /// The dispatcher of the callback queue in the options.
     let dispatcher: CallbackDispatcher
+    /// The app's work in virtual time; nil in real time.
+    let work: AppWork?
     /// The dispatcher of the main queue, if the client already needed it.
     private let main = ManagedAtomicLazyReference<CallbackDispatcher>()
 
@@ -24,7 +26,8 @@ final class ListenerContext: Sendable {
         maximumCallbacks: Int,
         sequenceBudget: BufferBudget,
         eventLoop: any EventLoop,
-        dispatcher: CallbackDispatcher
+        dispatcher: CallbackDispatcher,
+        work: AppWork?
     ) {
         self.changes = changes
         self.epochs = epochs
@@ -33,6 +36,7 @@ final class ListenerContext: Sendable {
         self.sequenceBudget = sequenceBudget
         self.eventLoop = eventLoop
         self.dispatcher = dispatcher
+        self.work = work
     }
 
     /// Returns the dispatcher of the main queue.

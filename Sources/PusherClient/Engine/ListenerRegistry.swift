@@ -105,7 +105,7 @@ final class ListenerRegistry: Sendable {
 
     /// - Parameter engine: The client. It reports the events that would have waited for the sequence, but were too many.
     func makeSequence(_ name: String?, for engine: ClientEngine) -> EventSequence<PusherEvent> {
-        let listener = SequenceListener(context.sequenceBudget, eventLoop: context.eventLoop)
+        let listener = SequenceListener(context.sequenceBudget, eventLoop: context.eventLoop, work: context.work)
         let buffer = listener.buffer
         let (isAccepted, released) = change { state -> (Bool, HeldEvents.Released) in
             guard state.accepted == .everything else { return (false, .init()) }
@@ -336,8 +336,8 @@ final class SequenceListener: Sendable {
     // Consumers never take this lock, so two threads rarely compete for it.
     private let state: NIOLockedValueBox<State>
 
-    init(_ budget: BufferBudget, eventLoop: any EventLoop) {
-        buffer = EventBuffer(budget, awaitedBy: eventLoop) { $0.size }
+    init(_ budget: BufferBudget, eventLoop: any EventLoop, work: AppWork?) {
+        buffer = EventBuffer(budget, of: work, awaitedBy: eventLoop) { $0.size }
         state = NIOLockedValueBox(State(space: .init(count: budget.count, size: budget.size)))
     }
 

@@ -1,6 +1,25 @@
 public import PusherProtocol
 
 extension PusherClientOptions {
+    /// Creates options for a client that uses a test server in the given environment, with the defaults of a client that
+    /// is not for tests.
+    package convenience init(
+        testing server: TestServerAccess,
+        userId: String?,
+        makeEnvironment: @escaping @Sendable (PusherClientOptions) -> ClientEngine.Environment
+    ) {
+        self.init(endpoint: PusherEndpoint(host: server.host, port: server.port, useTLS: server.usesTLS))
+        authorize(at: server, userId: userId)
+        proxy = .direct
+        self.makeEnvironment = makeEnvironment
+    }
+
+    private func authorize(at server: TestServerAccess, userId: String?) {
+        let parameters = AuthEndpoint.Parameters(userId.map { ["user_id": $0] } ?? [:])
+        authMethod = .endpoint(server.channelAuthorizationURL, parameters: parameters)
+        userAuthMethod = .endpoint(server.userAuthenticationURL, parameters: parameters)
+    }
+
     /// Creates options for a client that uses a test server.
     ///
     /// ```swift
@@ -22,9 +41,7 @@ extension PusherClientOptions {
         callbackQueue: CallbackQueue = .main
     ) {
         self.init(endpoint: PusherEndpoint(host: server.host, port: server.port, useTLS: server.usesTLS))
-        let parameters = AuthEndpoint.Parameters(userId.map { ["user_id": $0] } ?? [:])
-        authMethod = .endpoint(server.channelAuthorizationURL, parameters: parameters)
-        userAuthMethod = .endpoint(server.userAuthenticationURL, parameters: parameters)
+        authorize(at: server, userId: userId)
         let minute = Duration.seconds(60)
         (timeouts.connectionAttempt, timeouts.authorization) = (minute, minute)
         (timeouts.subscription, timeouts.signIn) = (minute, minute)

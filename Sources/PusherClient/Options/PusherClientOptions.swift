@@ -45,6 +45,7 @@ public final class PusherClientOptions: Sendable {
         var limits = Limits()
         var callbackQueue = CallbackQueue.main
         var logger = warningsOnly
+        var makeEnvironment: (@Sendable (PusherClientOptions) -> ClientEngine.Environment)?
     }
 
     // All options with the defaults share the memory of the policy.
@@ -275,6 +276,12 @@ public final class PusherClientOptions: Sendable {
     public var callbackQueue: CallbackQueue {
         get { self[\.callbackQueue] }
         set { self[\.callbackQueue] = newValue }
+    }
+
+    /// The environment of a client in virtual time; nil for the network and the system's clock.
+    package var makeEnvironment: (@Sendable (PusherClientOptions) -> ClientEngine.Environment)? {
+        get { self[\.makeEnvironment] }
+        set { self[\.makeEnvironment] = newValue }
     }
 
     /// The encoding of the data of client events. Default: JSON.

@@ -43,7 +43,8 @@ public final class Pusher: Sendable {
     ///   - key: The app key.
     ///   - options: The options of the client.
     ///   - eventLoopGroup: A `MultiThreadedEventLoopGroup`, or another group that can open sockets. The client uses one
-    ///     event loop of the group for all its connections. Shut the group down only after the client is released.
+    ///     event loop of the group for all its connections. Shut the group down only after the client is released. A
+    ///     client in virtual time does not use the group.
     public convenience init(
         key: String,
         options: PusherClientOptions = PusherClientOptions(),
@@ -52,6 +53,10 @@ public final class Pusher: Sendable {
         // The client uses a copy of the options, because other code may change the original object during this
         // initializer.
         let settings = options.copyForClient()
+        if let environment = settings.makeEnvironment?(settings) {
+            self.init(key: key, options: options, settings: settings, environment: environment)
+            return
+        }
         let dialer = Dialer(tlsContexts: TLSContextSource(settings.tls), proxies: ProxyRules(settings.proxy))
         let eventLoop = eventLoopGroup.next()
         let requester = AsyncHTTPRequester(
