@@ -79,6 +79,7 @@ let package = Package(
         .library(name: "EventSourceTestServer", targets: ["EventSourceTestServer"]),
         .library(name: "SignalRClient", targets: ["SignalRClient"]),
         .library(name: "PusherTestServer", targets: ["PusherTestServer"]),
+        .library(name: "PusherVirtualTime", targets: ["PusherVirtualTime"]),
         .library(name: "SignalRTestServer", targets: ["SignalRTestServer"]),
         .executable(name: "pusher", targets: ["pusher"]),
     ],
@@ -235,6 +236,15 @@ let package = Package(
             ],
             swiftSettings: settings
         ),
+        // A product of its own, so that whoever only needs the server does not build the client.
+        .target(
+            name: "PusherVirtualTime",
+            dependencies: [
+                "PusherClient", "PusherCore", "PusherProtocol", "PusherTestServer", "RealtimeHTTP",
+                "RealtimeNetworking", logging, nioCore, nioConcurrencyHelpers,
+            ],
+            swiftSettings: settings
+        ),
         .target(
             name: "SignalRTestServer",
             dependencies: [
@@ -318,8 +328,8 @@ let package = Package(
             name: "Simulation",
             dependencies: [
                 "ClientTestSupport", "PusherClient", "PusherCore", "PusherEncryption", "PusherProtocol",
-                "PusherTestServer", "RealtimeHTTP", "WebSocketClient", "TestSupport", logging, nioCore,
-                nioConcurrencyHelpers,
+                "PusherTestServer", "PusherVirtualTime", "RealtimeHTTP", "WebSocketClient", "TestSupport", logging,
+                nioCore, nioConcurrencyHelpers,
             ],
             path: "Tests/Tools/Simulation",
             swiftSettings: settings
@@ -486,7 +496,8 @@ let package = Package(
             name: "PublicTypesTests",
             dependencies: [
                 "PusherClient", "PusherObservation", "PusherServerAPI", "WebSocketClient", "ServerSentEvents",
-                "SignalRClient", "PusherTestServer", "SignalRTestServer", "EventSourceTestServer", "PusherProtocol",
+                "SignalRClient", "PusherTestServer", "PusherVirtualTime", "SignalRTestServer", "EventSourceTestServer",
+                "PusherProtocol",
                 "RealtimeJSON", "RealtimeNetworking", "RealtimePrimitives", "RealtimeTestHTTP", "TestSupport", logging,
                 nioCore, nioEmbedded, "TestTraits",
             ],
@@ -559,11 +570,20 @@ let package = Package(
             swiftSettings: settings
         ),
         .testTarget(
+            name: "PusherVirtualTimeTests",
+            dependencies: [
+                "PusherVirtualTime", "PusherClient", "PusherObservation", "PusherTestServer", nioConcurrencyHelpers,
+                "TestTraits",
+            ],
+            swiftSettings: settings
+        ),
+        .testTarget(
             name: "PusherClientTests",
             dependencies: [
                 "ClientTestSupport", "PusherClient", "PusherCore", "PusherProtocol", "RealtimePrimitives",
                 "RealtimeNetworking", "RealtimeHTTP", "WebSocketClient", "SocketTestSupport", "ProxyTestSupport",
-                "Simulation", "PusherTestServer", "PusherEncryption", "TestSupport", "TestTLS", logging,
+                "Simulation", "PusherTestServer", "PusherVirtualTime", "PusherEncryption", "TestSupport", "TestTLS",
+                logging,
                 serviceLifecycle, metrics, metricsTestKit, nioCore, nioPosix, nioHTTP1, nioEmbedded,
                 nioConcurrencyHelpers, nioSSL, "TestTraits",
             ],

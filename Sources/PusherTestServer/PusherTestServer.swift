@@ -183,6 +183,9 @@ public final class PusherTestServer: Sendable {
         await webhookSender?.shutdown()
     }
 
+    /// The key of the app that the server serves: that of ``Options/application``.
+    public var key: String { options.application.key }
+
     /// The address to which clients connect; see ``Options/host``.
     public var host: String { options.host }
 

@@ -22,6 +22,7 @@ import Testing
             }
         case "PusherServerAPI": try PusherServerAPISamples.make()
         case "PusherTestServer": try PusherTestServerSamples.make()
+        case "PusherVirtualTime": try await PusherVirtualTimeSamples.make()
         case "ServerSentEvents": try ServerSentEventsSamples.make()
         case "SignalRClient": try await SignalRClientSamples.make()
         case "SignalRTestServer": try await SignalRTestServerSamples.make()

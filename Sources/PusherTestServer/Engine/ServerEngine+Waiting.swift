@@ -8,7 +8,9 @@ extension ServerEngine {
     /// Calls `check` in the caller's task, once and then after new records, until it returns a value.
     /// - Parameter timeout: The limit in real time, even if the server's time is virtual. Nil means no limit.
     func wait<Value>(timeout: Duration?, for what: String, _ check: () -> Value?) async throws -> Value {
-        try await newRecords.wait(timeout: timeout, for: what, history: { self.history }, check)
+        let value = try await newRecords.wait(timeout: timeout, for: what, history: { self.history }, check)
+        await settle?()
+        return value
     }
 
     /// A description of the last records, for a timeout error.

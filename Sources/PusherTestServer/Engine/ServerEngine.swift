@@ -9,6 +9,8 @@ final class ServerEngine: Sendable {
     private let unixMilliseconds: @Sendable () -> Int
     /// The sender of webhooks; nil if the engine only records them.
     private let webhooks: WebhookSender?
+    /// Waits until the clients are at rest, in virtual time; nil in real time.
+    let settle: (@Sendable () async -> Void)?
     let state: NIOLockedValueBox<State>
     let newRecords = ChangeSignal()
 
@@ -34,12 +36,14 @@ final class ServerEngine: Sendable {
         options: PusherTestServer.Options,
         eventLoop: any EventLoop,
         webhooks: WebhookSender?,
-        unixMilliseconds: @escaping @Sendable () -> Int
+        unixMilliseconds: @escaping @Sendable () -> Int,
+        settle: (@Sendable () async -> Void)? = nil
     ) {
         self.eventLoop = eventLoop
         self.options = options
         self.webhooks = webhooks
         self.unixMilliseconds = unixMilliseconds
+        self.settle = settle
         let prefix = options.socketIDPrefix ?? Int.random(in: 1000...999_999)
         self.state = NIOLockedValueBox(
             State(

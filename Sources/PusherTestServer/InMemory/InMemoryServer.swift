@@ -49,17 +49,20 @@ package final class InMemoryServer: Sendable {
     ///   - eventLoop: The server's event loop, for example a `NIOAsyncTestingEventLoop` or an `EmbeddedEventLoop`.
     ///   - unixTime: A closure that returns the time in seconds since 1970, for webhooks and for checks of signed REST
     ///     requests.
+    ///   - settle: A closure that the waiting methods of the server call before they return.
     package init(
         eventLoop: any EventLoop,
         options: PusherTestServer.Options = .init(),
-        unixTime: @escaping @Sendable () -> Int = { 1_700_000_000 }
+        unixTime: @escaping @Sendable () -> Int = { 1_700_000_000 },
+        settle: (@Sendable () async -> Void)? = nil
     ) {
         self.crossOriginPolicy = CrossOriginPolicy(options)
         self.engine = ServerEngine(
             options: options,
             eventLoop: eventLoop,
             webhooks: nil,
-            unixMilliseconds: { unixTime() * 1_000 }
+            unixMilliseconds: { unixTime() * 1_000 },
+            settle: settle
         )
         self.server = PusherTestServer(options: options, engine: engine, listener: nil)
     }

@@ -3,6 +3,7 @@ import NIOConcurrencyHelpers
 import NIOCore
 import NIOEmbedded
 import PusherTestServer
+import PusherVirtualTime
 import TestSupport
 import TestTraits
 import Testing
@@ -21,9 +22,9 @@ struct ReconnectingTests {
         func reconnected() async -> Int {
             await world.advance(by: .seconds(2))
             #expect(pusher.connection.connectionState == .connected)
-            return requester.retirements.count
+            return requester.retirementCount
         }
-        #expect(requester.retirements.count == 0)
+        #expect(requester.retirementCount == 0)
         world.network.cutLinks()
         #expect(await reconnected() == 1)
         pusher.reconnectNow()

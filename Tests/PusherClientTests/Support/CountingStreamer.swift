@@ -1,4 +1,5 @@
 import NIOCore
+import PusherVirtualTime
 import RealtimeHTTP
 import TestSupport
 

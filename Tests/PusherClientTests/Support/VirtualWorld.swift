@@ -5,6 +5,7 @@ import NIOConcurrencyHelpers
 import NIOCore
 import NIOEmbedded
 import PusherTestServer
+import PusherVirtualTime
 import RealtimeNetworking
 import RealtimePrimitives
 import TestSupport

@@ -1,4 +1,5 @@
 import PusherTestServer
+import PusherVirtualTime
 import RealtimeHTTP
 import TestSupport
 import TestTraits

@@ -1,5 +1,6 @@
 import NIOConcurrencyHelpers
 import PusherTestServer
+import PusherVirtualTime
 import RealtimeNetworking
 import TestSupport
 import TestTraits

@@ -3,6 +3,7 @@ import NIOCore
 import PusherClient
 import PusherProtocol
 import PusherTestServer
+import PusherVirtualTime
 import RealtimeHTTP
 
 /// A connection over HTTP between client and server. Each request has a separate TCP connection. The network may delay,

@@ -1,10 +1,9 @@
-import NIOCore
-import PusherTestServer
-import RealtimeHTTP
-import Simulation
+package import NIOCore
+package import PusherTestServer
+package import RealtimeHTTP
 
 /// A streamer for HTTP transports that connects to the embedded server's in-memory front end.
-struct InMemoryStreamer: HTTPStreamer {
+package struct InMemoryStreamer: HTTPStreamer {
     private struct Stream: HTTPStream {
         let exchange: InMemoryExchange
 
@@ -12,9 +11,11 @@ struct InMemoryStreamer: HTTPStreamer {
         func cancel() { exchange.abort() }
     }
 
-    let server: InMemoryServer
+    private let server: InMemoryServer
 
-    func stream(
+    package init(server: InMemoryServer) { self.server = server }
+
+    package func stream(
         _ request: HTTPRequest,
         redirects: HTTPStreamRedirects,
         on eventLoop: any EventLoop,

@@ -1,14 +1,16 @@
 import NIOConcurrencyHelpers
-import NIOCore
-import PusherClient
+package import NIOCore
+package import PusherClient
 import PusherProtocol
-import PusherTestServer
+package import PusherTestServer
 
 /// A transport that connects to the embedded server's in-memory front end.
-struct InMemoryTransport: Transport {
-    let server: InMemoryServer
+package struct InMemoryTransport: Transport {
+    private let server: InMemoryServer
 
-    func open(
+    package init(server: InMemoryServer) { self.server = server }
+
+    package func open(
         _ request: TransportRequest,
         on eventLoop: any EventLoop,
         receive: @escaping @Sendable (TransportEvent) -> Void

@@ -1,0 +1,3 @@
+let time: VirtualTime
+
+init(_ time: VirtualTime) { self.time = time }
