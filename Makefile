@@ -139,6 +139,7 @@ lint:
 	@! grep -rnE '\bimport ([a-z]+ )?(NIO|Foundation)' Sources/PusherCore Sources/SignalRCore
 	@test -d Sources/ServerSentEvents/Parsing && ! grep -rnE '\bimport ([a-z]+ )?(NIO|Foundation)' Sources/ServerSentEvents/Parsing
 	@! grep -rnE '\bimport ([a-z]+ )?Pusher' Sources/ServerSentEvents Sources/EventSourceTestServer
+	@! grep -rn 'withTaskCancellationHandler' Sources --include='*.swift' | grep -v RealtimePrimitives/CancellationHandler.swift
 	@suites=$$(grep -rl --include='*.swift' '@Suite' Tests/*Tests | xargs grep -L '\.limited'); \
 		[ -z "$$suites" ] || { echo "without the trait limited: $$suites" >&2; exit 1; }
 	@! grep -rnE --include='*.swift' --exclude-dir=.build '(NIOLockedValueBox|NIOLoopBoundBox|Mutex)<[^>]*->' Sources Tests Tools Examples Benchmarks/Sources

@@ -1,6 +1,7 @@
 import NIOConcurrencyHelpers
 import NIOCore
 import NIOPosix
+import RealtimePrimitives
 import RealtimeTestHTTP
 
 /// An HTTP server on loopback for tests. Your test determines the answers, such as event streams and faults.
@@ -136,7 +137,7 @@ public final class EventSourceTestServer: Sendable {
             state.waitingCount += 1
             return state.waitingCount
         }
-        await withTaskCancellationHandler {
+        await withCancellationHandler {
             await withCheckedContinuation { continuation in
                 let isOver = state.withLockedValue { state in
                     if state.requests.count >= count || state.isStopped || Task.isCancelled { return true }

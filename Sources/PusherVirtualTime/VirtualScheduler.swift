@@ -4,6 +4,7 @@ import NIOConcurrencyHelpers
 import NIOCore
 import PusherClient
 import RealtimeNetworking
+import RealtimePrimitives
 
 /// The part of virtual time that decides when work runs, and when the time moves.
 ///
@@ -87,7 +88,7 @@ final class VirtualScheduler: Sendable {
             timer.withLockedValue { $0 }?.cancel()
             wait.ended()
         }
-        try await withTaskCancellationHandler {
+        try await withCancellationHandler {
             try await withCheckedThrowingContinuation { continuation in
                 sleeper.withLockedValue { $0 = continuation }
                 // A cancellation before this line did not find the sleeper.
@@ -114,7 +115,7 @@ final class VirtualScheduler: Sendable {
             state.lastWait += 1
             return state.lastWait
         }
-        await withTaskCancellationHandler {
+        await withCancellationHandler {
             await withCheckedContinuation { continuation in
                 let deadline = loop.now.advanced(clamping: duration)
                 state.withLockedValue { state in

@@ -112,7 +112,7 @@ package final class AsyncHTTPRequester: HTTPRequester {
             eventLoop: eventLoop
         )
         eventLoop.execute { [eventLoop] in collector.value.start(self, on: eventLoop) }
-        return try await withTaskCancellationHandler {
+        return try await withCancellationHandler {
             try await promise.futureResult.get()
         } onCancel: {
             eventLoop.execute { collector.value.end(.failure(CancellationError())) }

@@ -1,5 +1,6 @@
 import NIOConcurrencyHelpers
 package import NIOCore
+import RealtimePrimitives
 
 /// A state that any number of observers can follow.
 package final class ObservableState<State: Sendable>: Sendable {
@@ -59,7 +60,7 @@ package final class ObservableState<State: Sendable>: Sendable {
             shared.serial += 1
             return shared.serial
         }
-        return try await withTaskCancellationHandler {
+        return try await withCancellationHandler {
             try await withCheckedThrowingContinuation { (continuation: CheckedContinuation<Value?, any Error>) in
                 let waiting = Waiting { state in
                     let result = state.map { $0.flatMap(value) }

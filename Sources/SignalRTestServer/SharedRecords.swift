@@ -1,4 +1,5 @@
 import NIOConcurrencyHelpers
+import RealtimePrimitives
 import SignalRCore
 
 /// The records, which any thread can read, and the tasks that wait for records.
@@ -82,7 +83,7 @@ final class SharedRecords: Sendable {
             state.serial += 1
             return state.serial
         }
-        await withTaskCancellationHandler {
+        await withCancellationHandler {
             await withCheckedContinuation { continuation in
                 let isOver = state.withLockedValue { state in
                     // The code checks for a cancellation while it holds the lock, so a later cancellation finds the

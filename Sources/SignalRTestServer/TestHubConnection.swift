@@ -94,7 +94,7 @@ public struct TestHubConnection: Sendable, Identifiable {
         }
         let timer = timeout.map { entrance.eventLoop.scheduleTask(in: TimeAmount($0), cancel) }
         defer { timer?.cancel() }
-        let outcome: HubOutcome = try await withTaskCancellationHandler {
+        let outcome: HubOutcome = try await withCancellationHandler {
             try await withCheckedThrowingContinuation { continuation in
                 entrance.enter { [token] brain in
                     guard let connection = brain.connections[token] else {

@@ -93,7 +93,7 @@ public final class WebSocket: Sendable {
             inbox.giveUp(WebSocketError(.connectionTimedOut, message))
         }
         defer { timer.cancel() }
-        let subprotocol = try await withTaskCancellationHandler {
+        let subprotocol = try await withCancellationHandler {
             try await opened.futureResult.get()
         } onCancel: {
             eventLoop.execute { inbox.giveUp(CancellationError()) }
@@ -143,7 +143,7 @@ public final class WebSocket: Sendable {
         let start = ContinuousClock.now
         let answered = eventLoop.makePromise(of: Void.self)
         eventLoop.execute { [inbox] in inbox.sendPing(answered) }
-        try await withTaskCancellationHandler {
+        try await withCancellationHandler {
             try await answered.futureResult.get()
         } onCancel: {
             answered.fail(CancellationError())

@@ -6,6 +6,7 @@ package import NIOCore
 import PusherProtocol
 package import RealtimeHTTP
 package import RealtimeNetworking
+import RealtimePrimitives
 
 /// The shell around the machine. It makes transitions under one lock, and carries out their effects on one event loop,
 /// in the order of the transitions.
@@ -393,7 +394,7 @@ package final class ClientEngine: Sendable {
             timer.withLockedValue { $0 }?.cancel()
         }
         let wait = work?.makeWait()
-        let outcome = await withTaskCancellationHandler {
+        let outcome = await withCancellationHandler {
             await withCheckedContinuation { continuation in
                 defer { wait?.began() }
                 step { state, now in

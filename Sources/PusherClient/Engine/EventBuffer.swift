@@ -1,5 +1,6 @@
 import NIOConcurrencyHelpers
 import NIOCore
+import RealtimePrimitives
 
 /// Elements that wait for a consumer, within the budget.
 final class EventBuffer<Element: Sendable>: Sendable {
@@ -213,7 +214,7 @@ final class EventBuffer<Element: Sendable>: Sendable {
             if hasCaughtUp { budget.total.tellCaughtUp() }
             return element
         }
-        return await withTaskCancellationHandler {
+        return await withCancellationHandler {
             await withCheckedContinuation { continuation in
                 let (result, hasCaughtUp): (Element??, Bool) = state.withLockedValue { state in
                     // Check the cancellation under the lock, so that a later cancellation finds the continuation.

@@ -1,4 +1,5 @@
 import NIOConcurrencyHelpers
+import RealtimePrimitives
 
 extension Pusher {
     /// Connects, runs `body`, and disconnects, even if `body` throws.
@@ -80,7 +81,7 @@ extension Pusher {
                 }
                 work.cancel()
             }
-            await withTaskCancellationHandler {
+            await withCancellationHandler {
                 await work.value
             } onCancel: {
                 firstEnd.note(.cancellation)

@@ -71,7 +71,7 @@ package final class ChangeSignal: Sendable {
             }
         }
         defer { timer?.cancel() }
-        try await withTaskCancellationHandler {
+        try await withCancellationHandler {
             try await withCheckedThrowingContinuation { (reader: Reader) in
                 switch state.withLockedValue({ $0.suspend(reader, id, beyond: count) }) {
                 case .success?: reader.resume()

@@ -133,7 +133,7 @@ final class EventStreamSession: LoopShell {
 
     /// Waits until there are items or the stream has ended. If the task is cancelled, closes the stream.
     func wait() async {
-        await withTaskCancellationHandler {
+        await withCancellationHandler {
             await inbox.wait()
         } onCancel: {
             stop()

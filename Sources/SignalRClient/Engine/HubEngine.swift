@@ -182,7 +182,7 @@ final class HubEngine: LoopShell {
     func start(retrying policy: (any RetryPolicy)? = nil) async throws {
         let id = WaiterID(nextSerial())
         if let policy { onLoop { [self] in loopState.value.startPolicies[id] = policy } }
-        try await withTaskCancellationHandler {
+        try await withCancellationHandler {
             try await wait(id) {
                 $0.start(id, retries: policy != nil, now: $1)
             } onCancelled: { [self] in
@@ -203,7 +203,7 @@ final class HubEngine: LoopShell {
 
     func refreshAuthentication() async throws -> Duration? {
         let id = WaiterID(nextSerial())
-        return try await withTaskCancellationHandler {
+        return try await withCancellationHandler {
             try await withCheckedThrowingContinuation { continuation in
                 onLoop { [self] in
                     loopState.value.refreshWaiters[id] = continuation
@@ -237,7 +237,7 @@ final class HubEngine: LoopShell {
     func invoke(_ method: String, _ arguments: CallArguments) async throws -> HubOutcome {
         let id = CallID(nextSerial())
         let (invocation, uploads) = prepare(method, arguments)
-        return try await withTaskCancellationHandler {
+        return try await withCancellationHandler {
             try await withCheckedThrowingContinuation { continuation in
                 onLoop { [self] in
                     let timeout = invocationTimeout.map { time in

@@ -1,5 +1,6 @@
 import NIOConcurrencyHelpers
 import NIOCore
+import RealtimePrimitives
 import SignalRCore
 
 /// A buffer for the received items of one stream that the app has not consumed.
@@ -57,7 +58,7 @@ final class StreamBuffer: Sendable {
 
     /// Returns the next item, or `nil` when the stream has ended or the task is cancelled.
     func next() async throws -> EncodedValue? {
-        let result: Next = await withTaskCancellationHandler {
+        let result: Next = await withCancellationHandler {
             await withCheckedContinuation { continuation in
                 let (result, displaced): (Next?, CheckedContinuation<Next, Never>?) = state.withLockedValue { state in
                     if let item = state.items.popFirst() {

@@ -1,4 +1,5 @@
 import NIOConcurrencyHelpers
+import RealtimePrimitives
 import SignalRCore
 
 /// The items of one upload on their way from the app's sequence to the transport.
@@ -45,7 +46,7 @@ final class UploadWindow: Sendable {
     }
 
     private func waitForSpace() async {
-        await withTaskCancellationHandler {
+        await withCancellationHandler {
             await withCheckedContinuation { continuation in
                 let hasSpace = state.withLockedValue { state in
                     // The code checks for a cancellation while it holds the lock, so a later cancellation finds the

@@ -1,5 +1,6 @@
 import NIOCore
 import RealtimeHTTP
+import RealtimePrimitives
 import ServerSentEvents
 import SignalRCore
 
@@ -75,7 +76,7 @@ final class EventTransport: HubTransport {
         let time = TimeAmount(clamping: Duration(clampingSeconds: timeout ?? 100))
         let timer = eventLoop.scheduleTask(in: time) { transport.timeOut() }
         defer { timer.cancel() }
-        try await withTaskCancellationHandler {
+        try await withCancellationHandler {
             try await opened.futureResult.get()
         } onCancel: {
             eventLoop.execute { transport.end(.cancelled) }

@@ -86,7 +86,7 @@ final class LongPollingTransport: HubTransport {
         }
         defer { eventLoop.execute { [timers] in timers.cancel(number) } }
         do {
-            return try await withTaskCancellationHandler {
+            return try await withCancellationHandler {
                 try await poll.value
             } onCancel: {
                 poll.cancel()

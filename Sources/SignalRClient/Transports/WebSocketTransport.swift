@@ -86,7 +86,7 @@ final class WebSocketTransport: HubTransport {
             )
         }
         defer { timer.cancel() }
-        try await withTaskCancellationHandler {
+        try await withCancellationHandler {
             try await opened.futureResult.get()
         } onCancel: {
             eventLoop.execute {

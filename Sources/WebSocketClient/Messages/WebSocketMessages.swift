@@ -1,5 +1,6 @@
 import NIOConcurrencyHelpers
 import NIOCore
+import RealtimePrimitives
 
 /// The messages that a WebSocket receives, in order.
 ///
@@ -130,7 +131,7 @@ final class MessageBuffer: Sendable {
             state.serial += 1
             return state.serial
         }
-        return await withTaskCancellationHandler {
+        return await withCancellationHandler {
             await withCheckedContinuation { continuation in
                 let (result, mustRead): (Next?, Bool) = state.withLockedValue { state in
                     if let message = state.takeFirst() {

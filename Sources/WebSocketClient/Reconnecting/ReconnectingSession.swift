@@ -72,7 +72,7 @@ final class ReconnectingSession: LoopShell {
             return last
         }
         let written = eventLoop.makePromise(of: Void.self)
-        try await withTaskCancellationHandler {
+        try await withCancellationHandler {
             eventLoop.execute { [self] in
                 loopState.value.sends[id] = written
                 step { machine, _ in machine.send(message, id) }

@@ -1,5 +1,6 @@
 import Dispatch
 import NIOConcurrencyHelpers
+import RealtimePrimitives
 
 /// A wait for an answer from code that may answer late, twice or never. The first answer counts, and the object drops
 /// later answers. The wait ends at once when the waiting task is cancelled.
@@ -19,7 +20,7 @@ package final class FirstAnswer<Value: Sendable>: Sendable {
 
     /// Returns the answer; nil if the task was cancelled first. Call this method only once.
     package func value() async -> Value? {
-        await withTaskCancellationHandler {
+        await withCancellationHandler {
             await withCheckedContinuation { (continuation: CheckedContinuation<Void, Never>) in
                 let isGiven = state.withLockedValue { state in
                     if case .given = state { return true }
