@@ -22,7 +22,7 @@ public final class HubConnectionBuilder {
     private var resumption: StatefulReconnectOptions?
     private var invocationTimeout: TimeInterval?
     private var messagePackKeys = MessagePackKeys.asIs
-    private var jsonEncoder: @Sendable () -> JSONEncoder = HubCoder.makeJSONEncoder
+    private var jsonEncoder: (@Sendable () -> JSONEncoder)?
     private var jsonDecoder: (@Sendable () -> JSONDecoder)?
     private var decoding = HubCoder.defaultDecoding
     private var opener: (any HubTransportOpener)?
@@ -74,8 +74,8 @@ public final class HubConnectionBuilder {
         with { $0.decoding = options }
     }
 
-    /// Sets the coders for JSON. By default, a `JSONEncoder` writes dates in ISO 8601 and data in base64, and does not
-    /// change names, and the client's own decoder reads them. See ``withJSONDecoding(_:)``.
+    /// Sets the coders for JSON. By default, the client's own coders write and read them: dates in ISO 8601, data in
+    /// base64, unchanged names. See ``withJSONDecoding(_:)``.
     public func withJSONCoders(
         encoder: @escaping @Sendable () -> JSONEncoder,
         decoder: @escaping @Sendable () -> JSONDecoder
@@ -188,7 +188,7 @@ public final class HubConnectionBuilder {
     public func build() -> HubConnection {
         let coder: HubCoder =
             switch hubProtocol {
-            case .json: HubCoder(json: jsonEncoder(), decoding, jsonDecoder?())
+            case .json: HubCoder(jsonEncoder?(), jsonDecoder?(), decoding: decoding)
             case .messagePack: HubCoder(messagePack: messagePackKeys)
             }
         var logger = logger

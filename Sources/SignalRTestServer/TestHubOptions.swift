@@ -71,8 +71,8 @@ public struct TestHubOptions: Sendable {
     /// The number of decimal digits of the seconds in dates that the server writes as JSON, from 0 to 7. Default: `nil`,
     /// which means as many as a date needs, as .NET does.
     public var dateDigits: Int?
-    /// A closure that makes the encoder for JSON. Default: `nil`, which means an encoder that writes dates in ISO 8601
-    /// and does not change names.
+    /// A closure that makes the encoder for JSON. Default: `nil`, which means the client's own encoder, which writes dates in
+    /// ISO 8601 and does not change names.
     public var jsonEncoder: (@Sendable () -> JSONEncoder)?
     /// A closure that makes the decoder for JSON. Default: `nil`, which means the client's own decoder.
     public var jsonDecoder: (@Sendable () -> JSONDecoder)?
@@ -161,24 +161,8 @@ public enum TestHubAuthorization: Hashable, Sendable {
 extension TestHubOptions {
     func makeCoder(_ hubProtocol: HubProtocolType) -> HubCoder {
         guard hubProtocol == .json else { return HubCoder(messagePack: messagePackKeys) }
-        return HubCoder(json: jsonEncoder?() ?? makeEncoder(), HubCoder.defaultDecoding, jsonDecoder?())
-    }
-
-    private func makeEncoder() -> JSONEncoder {
-        let encoder = JSONEncoder()
-        encoder.outputFormatting = .withoutEscapingSlashes
-        encoder.dateEncodingStrategy = .custom { [dateDigits] date, encoder in
-            var container = encoder.singleValueContainer()
-            guard let text = Self.text(of: date, digits: dateDigits) else {
-                let reason = "The date is not in the years 1 to 9999."
-                throw EncodingError.invalidValue(
-                    date,
-                    EncodingError.Context(codingPath: encoder.codingPath, debugDescription: reason)
-                )
-            }
-            try container.encode(text)
-        }
-        return encoder
+        let encoding = JSONEncodingOptions { [dateDigits] in Self.text(of: $0, digits: dateDigits) }
+        return HubCoder(encoding: encoding, jsonEncoder?(), jsonDecoder?())
     }
 
     private static func text(of date: Date, digits: Int?) -> String? {

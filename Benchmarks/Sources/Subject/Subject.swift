@@ -34,7 +34,7 @@ enum Subject {
         case "hub-received": try await HubMessages(arguments: arguments).received()
         case "hub-invoked": try await HubMessages(arguments: arguments).invoked()
         case "hub-uploaded": try await HubMessages(arguments: arguments).uploaded()
-        case "decode", "decode-value", "decrypt": try Decoding(arguments: arguments).run()
+        case "decode", "decode-value", "encode-value", "decrypt": try Decoding(arguments: arguments).run()
         default: throw SubjectError("unknown measurement")
         }
     }

@@ -21,7 +21,7 @@ public enum Payload {
     }
 
     /// The decoded data of ``json(size:)``.
-    public struct Orders: Decodable, Sendable {
+    public struct Orders: Codable, Sendable {
         /// The orders.
         public let orders: [Order]
         /// A note about the orders.
@@ -29,7 +29,7 @@ public enum Payload {
     }
 
     /// One order.
-    public struct Order: Decodable, Sendable {
+    public struct Order: Codable, Sendable {
         /// The order's number.
         public let id: Int
         /// The customer's name.

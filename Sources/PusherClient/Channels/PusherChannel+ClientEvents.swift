@@ -1,5 +1,6 @@
 public import Foundation
 import PusherProtocol
+import RealtimeJSON
 
 /// Events that the app sends to the other subscribers of a private or presence channel (protocol clause 5).
 extension PusherChannel {
@@ -43,7 +44,8 @@ extension PusherChannel {
     /// - Parameters:
     ///   - eventName: The event's name, which begins with `client-`.
     ///   - data: The data, written as JSON.
-    ///   - encoder: The encoder for the data.
+    ///   - encoder: The encoder for the data. Default: the client's own encoder, which writes what a new `JSONEncoder`
+    ///     writes, but does not escape slashes.
     /// - Throws: ``PusherClientError`` if the channel is public, encrypted, not subscribed, or unsubscribed meanwhile.
     ///   The method also throws this error if the name does not begin with `client-`, or if too many events wait. The
     ///   method also throws this error if the data is too long, or if the encoder cannot write it as JSON. The method
@@ -55,7 +57,7 @@ extension PusherChannel {
     public func send(
         _ eventName: String,
         data: some Encodable & Sendable,
-        encoder: JSONEncoder = JSONEncoder()
+        encoder: JSONEncoder? = nil
     ) async throws {
         let encoding = engine.options.clientEventEncoding
         let messages: [ClientEventQueue.Message]
@@ -87,8 +89,9 @@ extension PusherChannel {
     ///   - data: The data, written as JSON. If the event can never be sent, ``Pusher/errors`` gets an error, as with
     ///     ``trigger(eventName:data:)``. Examples are an event that is too long, and an event on a channel that the app
     ///     has unsubscribed or that has an invalid name.
-    ///   - encoder: The encoder for the data.
-    public func sendLatest(_ eventName: String, data: some Encodable, encoder: JSONEncoder = JSONEncoder()) {
+    ///   - encoder: The encoder for the data. Default: the client's own encoder, which writes what a new `JSONEncoder`
+    ///     writes, but does not escape slashes.
+    public func sendLatest(_ eventName: String, data: some Encodable, encoder: JSONEncoder? = nil) {
         let encoding = engine.options.clientEventEncoding
         let messages = Result { () throws(PusherClientError) in
             try makeMessages(eventName) { try ClientEventData.payload(of: data, encoder, encoding) }
@@ -204,11 +207,11 @@ enum ClientEventData {
 
     static func payload(
         of data: some Encodable,
-        _ encoder: JSONEncoder,
+        _ encoder: JSONEncoder?,
         _ encoding: PusherClientOptions.ClientEventEncoding
     ) throws -> Envelope.Payload {
         if case .string = encoding, let text = data as? String { return .string(text) }
-        return payload(String(decoding: try encoder.encode(data), as: UTF8.self), encoding)
+        return payload(try JSONEncodingOptions().text(of: data, with: encoder), encoding)
     }
 
     /// Returns the text that a receiver gets as the event's data.

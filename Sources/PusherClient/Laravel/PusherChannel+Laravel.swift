@@ -74,8 +74,9 @@ extension PusherChannel {
     /// - Parameters:
     ///   - name: The name without `client-`, such as `"typing"`.
     ///   - data: The data, written as JSON.
-    ///   - encoder: The encoder for the data.
-    public func whisper(_ name: String, data: some Encodable, encoder: JSONEncoder = JSONEncoder()) {
+    ///   - encoder: The encoder for the data. Default: the client's own encoder, which writes what a new `JSONEncoder`
+    ///     writes, but does not escape slashes.
+    public func whisper(_ name: String, data: some Encodable, encoder: JSONEncoder? = nil) {
         sendLatest(LaravelEvent.whisperPrefix + name, data: data, encoder: encoder)
     }
 

@@ -40,14 +40,14 @@ extension PusherServerAPI {
         ///   - id: The user's id, 1 to 128 bytes.
         ///   - info: The information about the user for the other members. The library encodes the information as JSON.
         ///     The hosted service accepts at most 1 kB.
-        ///   - encoder: The encoder for the info.
+        ///   - encoder: The encoder for the info. Default: the library's own encoder.
         /// - Throws: ``PusherServerAPIError`` with ``PusherServerAPIError/Code/encodingFailed``.
         public init(
             id: String,
             info: some Encodable,
-            encoder: JSONEncoder = JSONEncoder()
+            encoder: JSONEncoder? = nil
         ) throws(PusherServerAPIError) {
-            let text = try JSONEncoder.text(of: info, with: encoder, for: "the member \(id.quoted)")
+            let text = try PusherServerAPI.text(of: info, with: encoder, for: "the member \(id.quoted)")
             channelData = #"{"user_id":\#(JSONValue.string(id).jsonText),"user_info":\#(text)}"#
         }
     }
@@ -75,15 +75,15 @@ extension PusherServerAPI {
         ///   - info: The information about the user for others. The library encodes the information as JSON.
         ///   - watchlist: The ids of the users to watch. The client gets an event when one of these users comes online
         ///     or goes offline. The hosted service accepts at most 100 ids.
-        ///   - encoder: The encoder for the info.
+        ///   - encoder: The encoder for the info. Default: the library's own encoder.
         /// - Throws: ``PusherServerAPIError`` with ``PusherServerAPIError/Code/encodingFailed``.
         public init(
             id: String,
             info: some Encodable,
             watchlist: [String] = [],
-            encoder: JSONEncoder = JSONEncoder()
+            encoder: JSONEncoder? = nil
         ) throws(PusherServerAPIError) {
-            let text = try JSONEncoder.text(of: info, with: encoder, for: "the user \(id.quoted)")
+            let text = try PusherServerAPI.text(of: info, with: encoder, for: "the user \(id.quoted)")
             self.init(id: id, infoText: text, watchlist: watchlist)
         }
 

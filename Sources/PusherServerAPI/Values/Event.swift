@@ -1,4 +1,5 @@
 public import Foundation
+import RealtimeJSON
 import RealtimePrimitives
 
 extension PusherServerAPI {
@@ -23,17 +24,18 @@ extension PusherServerAPI {
         }
 
         /// Creates an event whose data is a value. The library encodes the value as JSON, so a string gets quotes.
+        /// If you pass no encoder, its own encoder writes what a new `JSONEncoder` writes, but does not escape slashes.
         ///
         /// - Throws: ``PusherServerAPIError`` with ``PusherServerAPIError/Code/encodingFailed`` if JSON cannot
         ///   represent the value.
         public init(
             _ name: String,
             json value: some Encodable,
-            encoder: JSONEncoder = JSONEncoder(),
+            encoder: JSONEncoder? = nil,
             excluding socketID: String? = nil,
             info: ChannelInfo = []
         ) throws(PusherServerAPIError) {
-            let data = try JSONEncoder.text(of: value, with: encoder, for: "the event \(name.quoted)")
+            let data = try PusherServerAPI.text(of: value, with: encoder, for: "the event \(name.quoted)")
             self.init(name, data: data, excluding: socketID, info: info)
         }
     }
@@ -76,14 +78,14 @@ extension PusherServerAPI {
     }
 }
 
-extension JSONEncoder {
+extension PusherServerAPI {
     static func text(
         of value: some Encodable,
-        with encoder: JSONEncoder,
+        with encoder: JSONEncoder?,
         for subject: String
     ) throws(PusherServerAPIError) -> String {
         do {
-            return String(decoding: try encoder.encode(value), as: UTF8.self)
+            return try JSONEncodingOptions().text(of: value, with: encoder)
         } catch {
             throw PusherServerAPIError(
                 .encodingFailed,

@@ -1,5 +1,6 @@
 public import Foundation
 import RealtimeHTTP
+import RealtimeJSON
 public import RealtimeNetworking
 
 /// The request whose response is the event stream.
@@ -42,16 +43,17 @@ public struct EventStreamRequest: Hashable, Sendable {
     ///   - method: The HTTP method. Default: `POST`.
     ///   - headers: Additional header fields. Default: none.
     ///   - json: The value to encode.
-    ///   - encoder: The encoder. Default: a new encoder.
+    ///   - encoder: The encoder. Default: the client's own encoder, which writes what a new `JSONEncoder` writes, but
+    ///     does not escape slashes.
     /// - Throws: The error of the encoder.
     public init(
         _ url: String,
         method: String = "POST",
         headers: [HTTPHeader] = [],
         json: some Encodable,
-        encoder: JSONEncoder = JSONEncoder()
+        encoder: JSONEncoder? = nil
     ) throws {
-        self.init(url, method: method, headers: headers, body: Array(try encoder.encode(json)))
+        self.init(url, method: method, headers: headers, body: try JSONEncodingOptions().encode(json, with: encoder))
         if !headers.contains(where: { $0.name.lowercased() == "content-type" }) {
             self.headers.append(HTTPHeader(name: "Content-Type", value: "application/json"))
         }

@@ -6,8 +6,8 @@ package import SignalRCore
 /// Encodes and decodes the app's types: arguments, items and results.
 package struct HubCoder: Sendable {
     private enum Format: Sendable {
-        /// The decoder is the app's; nil for our own.
-        case json(JSONEncoder, JSONDecodingOptions, JSONDecoder?)
+        /// The coders of Foundation are the app's; nil for our own.
+        case json(JSONEncodingOptions, JSONEncoder?, JSONDecodingOptions, JSONDecoder?)
         case messagePack(MessagePackEncoder, MessagePackDecoder)
     }
 
@@ -15,12 +15,13 @@ package struct HubCoder: Sendable {
     private let format: Format
 
     package init(
-        json encoder: JSONEncoder = Self.makeJSONEncoder(),
-        _ options: JSONDecodingOptions = Self.defaultDecoding,
-        _ decoder: JSONDecoder? = nil
+        encoding: JSONEncodingOptions = Self.defaultEncoding,
+        _ encoder: JSONEncoder? = nil,
+        _ decoder: JSONDecoder? = nil,
+        decoding: JSONDecodingOptions = Self.defaultDecoding
     ) {
         hubProtocol = .json
-        format = .json(encoder, options, decoder)
+        format = .json(encoding, encoder, decoding, decoder)
     }
 
     package init(messagePack keys: MessagePackKeys) {
@@ -36,14 +37,14 @@ package struct HubCoder: Sendable {
 
     package func encode(_ value: some Encodable) throws -> EncodedValue {
         switch format {
-        case .json(let encoder, _, _): [UInt8](try encoder.encode(value))[...]
+        case .json(let options, let encoder, _, _): try options.encode(value, with: encoder)[...]
         case .messagePack(let encoder, _): try encoder.encode(value)[...]
         }
     }
 
     package func decode<T: Decodable>(_ type: T.Type, from value: EncodedValue) throws -> T {
         switch format {
-        case .json(_, let options, let decoder): try options.decode(type, from: value, with: decoder)
+        case .json(_, _, let options, let decoder): try options.decode(type, from: value, with: decoder)
         case .messagePack(_, let decoder): try decoder.decode(type, from: value)
         }
     }
@@ -69,21 +70,6 @@ package struct HubCoder: Sendable {
 
     // MARK: JSON in the form of .NET
 
-    package static func makeJSONEncoder() -> JSONEncoder {
-        let encoder = JSONEncoder()
-        encoder.dateEncodingStrategy = .custom { date, encoder in
-            var container = encoder.singleValueContainer()
-            guard let text = ISO8601.text(date) else {
-                let reason = "The date is not in the years 1 to 9999."
-                throw EncodingError.invalidValue(
-                    date,
-                    EncodingError.Context(codingPath: encoder.codingPath, debugDescription: reason)
-                )
-            }
-            try container.encode(text)
-        }
-        return encoder
-    }
-
+    package static let defaultEncoding = JSONEncodingOptions(dateText: { ISO8601.text($0) })
     package static let defaultDecoding = JSONDecodingOptions(dates: .iso8601WithFractions)
 }

@@ -1,10 +1,14 @@
 /// Typed events: the data of an event is decoded as a type of the app.
 extension Plan {
-    var typedSuites: [Suite] { [decodingSuite] + Self.sizes.map { typedSuite(of: $0) } + [otherClientsSuite] }
+    var typedSuites: [Suite] {
+        [decodingSuite, encodingSuite] + Self.sizes.map { typedSuite(of: $0) } + [otherClientsSuite]
+    }
 
-    private func decoding(_ via: String, _ size: Size) -> Run {
+    private func decoding(_ via: String, _ size: Size) -> Run { coding("decode-value", via, size) }
+
+    private func coding(_ measurement: String, _ via: String, _ size: Size) -> Run {
         let count = via == "client" ? size.events : size.events / 6
-        return Run("decode-value", via: via, ["size": size.size, "events": events(count)])
+        return Run(measurement, via: via, ["size": size.size, "events": events(count)])
     }
 
     private var decodingSuite: Suite {
@@ -36,6 +40,18 @@ extension Plan {
             rounds: rounds,
             rows: speed + allocations + [count]
         )
+    }
+
+    private var encodingSuite: Suite {
+        let rows = Self.sizes.map { size in
+            Row(
+                "\(size.name), against JSONEncoder",
+                coding("encode-value", "client", size).cpu,
+                against: .measured(coding("encode-value", "json-encoder", size).cpu),
+                must: 1.0 / 3
+            )
+        }
+        return Suite(name: "Encoding typed data, in one process: CPU", rounds: rounds, rows: rows)
     }
 
     private func typedSuite(of size: Size) -> Suite {

@@ -5,8 +5,8 @@ import RealtimeJSON
 import SodiumReference
 import Workload
 
-/// The work for an event in one process, without a socket: decoding its envelope, decoding its data as a type, or
-/// decrypting its data.
+/// The work for an event in one process, without a socket: decoding its envelope, decoding or encoding its data as
+/// a type, or decrypting its data.
 struct Decoding {
     let arguments: Arguments
 
@@ -28,6 +28,11 @@ struct Decoding {
         case ("decode-value", "json-decoder"):
             let decoder = JSONDecoder()
             return try repeated { try decoder.decode(Payload.Orders.self, from: Data(json.utf8)).orders.count }
+        case ("encode-value", let via):
+            let value = try JSONDecodingOptions().decode(Payload.Orders.self, from: json)
+            if via == "client" { return try repeated { try JSONEncodingOptions().encode(value).count } }
+            let encoder = JSONEncoder()
+            return try repeated { try encoder.encode(value).count }
         case ("decrypt", "client"):
             guard let key = SecretKey(SealedBytes.key) else { throw SubjectError("no key") }
             let sealed = SealedBytes.seal(json)
