@@ -223,8 +223,8 @@ let package = Package(
         .target(
             name: "PusherServerAPI",
             dependencies: [
-                "PusherProtocol", "PusherEncryption", "RealtimePrimitives", "RealtimeNetworking", "RealtimeHTTP",
-                logging,
+                "PusherProtocol", "PusherEncryption", "RealtimeJSON", "RealtimePrimitives", "RealtimeNetworking",
+                "RealtimeHTTP", logging,
             ],
             swiftSettings: settings
         ),

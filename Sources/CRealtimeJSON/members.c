@@ -14,15 +14,17 @@ INLINE size_t first_key(size_t object) { return object + REALTIME_JSON_OBJECT_HE
 // MARK: Searching
 
 size_t realtime_json_find_key(
-    const uint8_t *bytes, const uint64_t *words, const realtime_json_place *place, const realtime_json_name *name
+    const uint8_t *bytes, const uint64_t *words, realtime_json_place *place, const realtime_json_name *name
 ) {
-    for (size_t key = place->cursor; key < place->end; key = next_key(words, key)) {
-        if (realtime_json_is_named(bytes, words[key], name)) return key;
+    size_t searched = place->searched, found = 0;
+    for (size_t key = place->cursor; key < place->end && found == 0; key = next_key(words, key), searched++) {
+        if (realtime_json_is_named(bytes, words[key], name)) found = key;
     }
-    for (size_t key = first_key(place->object); key < place->cursor; key = next_key(words, key)) {
-        if (realtime_json_is_named(bytes, words[key], name)) return key;
+    for (size_t key = first_key(place->object); key < place->cursor && found == 0; key = next_key(words, key), searched++) {
+        if (realtime_json_is_named(bytes, words[key], name)) found = key;
     }
-    return 0;
+    place->searched = searched;
+    return found;
 }
 
 INLINE uint8_t lowercase(uint8_t byte) { return (uint8_t)(byte - 'A') < 26 ? byte | 0x20 : byte; }
@@ -84,7 +86,9 @@ __attribute__((noinline)) static bool has_many_unique_keys(
     size_t collisions = 0;
     bool is_unique = true;
     for (size_t key = first_key(object), n = 0; n < count && is_unique; n++, key = next_key(words, key)) {
-        uint64_t print = (similar ? similarity(bytes, words[key]) : fingerprint(bytes, words[key])) | 1;
+        uint64_t print = similar ? similarity(bytes, words[key]) : fingerprint(bytes, words[key]);
+        // Zero is an empty slot.
+        if (print == 0) print = 1;
         size_t slot = (size_t)(print * 0xD6E8FEB86659FD93 >> 20) & (size - 1);
         while (table[slot] != 0) {
             // An attacker can choose keys that collide, so the number of steps has a limit.

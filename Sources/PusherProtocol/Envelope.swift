@@ -1,4 +1,4 @@
-import RealtimeJSON
+package import RealtimeJSON
 
 /// One message of the protocol, in either direction: `{"event": …, "data": …, "channel": …, "user_id": …}`
 /// (protocol clause 2).
@@ -22,6 +22,11 @@ package struct Envelope: Hashable, Sendable {
 
         /// The value of the data, which may be encoded once or twice; nil if the data is missing or not JSON.
         package var value: JSONValue? { text.flatMap { JSONValue(parsing: $0) } }
+
+        /// Reads ``value`` without converting all of it: see ``JSONValue/read(_:_:)``.
+        package func read<Result>(_ body: (JSONNode) throws -> Result?) -> Result? {
+            text.flatMap { JSONValue.read($0, body) }
+        }
     }
 
     package var event: String

@@ -1,4 +1,4 @@
-import RealtimeJSON
+package import RealtimeJSON
 
 /// Any JSON value, for the few messages whose payload the client or the server reads. The client does not decode the
 /// app's events to this type.
@@ -17,22 +17,30 @@ package enum JSONValue: Hashable, Sendable {
 
     /// Parses JSON text. Returns nil if the text is not JSON, or has ``maximumDepth`` or more levels of nesting.
     package init?(parsing text: String) {
-        guard let value = try? JSONNode.read(text, maximumDepth: Self.maximumDepth - 1, JSONValue.init) else {
-            return nil
-        }
+        guard let value = Self.read(text, JSONValue.init) else { return nil }
         self = value
     }
 
-    /// Returns JSON text without surrounding white space; nil if the text is not JSON, or is nested too deeply.
-    package static func checkedText(_ text: String) -> String? {
-        try? JSONNode.read(text, maximumDepth: maximumDepth - 1) { $0.text }
+    /// Reads JSON text without converting all of it, so that the app gets the text of a part as it was sent.
+    ///
+    /// - Parameter body: A closure that gets the value.
+    /// - Returns: The closure's result; nil if the text is not JSON, has ``maximumDepth`` or more levels of nesting, or
+    ///   if the closure throws an error.
+    package static func read<Result>(_ text: String, _ body: (JSONNode) throws -> Result?) -> Result? {
+        (try? JSONNode.read(text, maximumDepth: maximumDepth - 1, body)) ?? nil
     }
+
+    /// Returns JSON text without surrounding white space; nil if the text is not JSON, or is nested too deeply.
+    package static func checkedText(_ text: String) -> String? { read(text) { $0.text } }
 
     private struct NumberTooLarge: Error {}
 
-    /// The initializer is recursive, and ``maximumDepth`` limits the recursion. If a key appears twice, the last one
-    /// counts, as in JavaScript.
-    private init(_ node: JSONNode) throws {
+    /// Converts a value. If a key appears twice, the last one counts, as in JavaScript.
+    ///
+    /// The initializer is recursive. The reader of the node limits the depth to less than ``maximumDepth``.
+    ///
+    /// - Throws: An error if a number is too large.
+    package init(_ node: JSONNode) throws {
         switch node.kind {
         case .null: self = .null
         case .bool: self = .bool(node.bool == true)
@@ -106,6 +114,11 @@ package enum JSONValue: Hashable, Sendable {
         default: nil
         }
     }
+}
+
+extension JSONNode {
+    /// The same as ``JSONValue/identifier``.
+    package var identifier: String? { (try? JSONValue(self))?.identifier }
 }
 
 extension JSONValue: Encodable {

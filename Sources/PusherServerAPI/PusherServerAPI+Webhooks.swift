@@ -1,6 +1,7 @@
 import Foundation
 import PusherEncryption
 import PusherProtocol
+import RealtimeJSON
 import RealtimePrimitives
 
 extension PusherServerAPI {
@@ -28,15 +29,11 @@ extension PusherServerAPI {
         guard HMACSHA256.isValid(signature, for: body, secret: application.secret) else {
             throw .invalidWebhook("the signature does not match the body")
         }
-        let value = String(validating: body, as: UTF8.self).flatMap { JSONValue(parsing: $0) }
-        guard let value, let time = value["time_ms"]?.double, let events = value["events"]?.array else {
+        guard let webhook = String(validating: body, as: UTF8.self).flatMap({ JSONValue.read($0, Webhook.init) }) else {
             throw .invalidWebhook("the body is not a JSON object with time_ms and events")
         }
-        try checkAge(ofWebhookAt: time / 1_000)
-        return Webhook(
-            time: Date(timeIntervalSince1970: time / 1_000),
-            events: events.compactMap { WebhookEvent($0) }
-        )
+        try checkAge(ofWebhookAt: webhook.time.timeIntervalSince1970)
+        return webhook
     }
 
     private func checkAge(ofWebhookAt time: Double) throws(PusherServerAPIError) {
@@ -48,6 +45,18 @@ extension PusherServerAPI {
         throw .invalidWebhook(
             "it is \(distance), and webhookMaximumAge is \(maximum.inWords). Somebody may have sent it again, or a clock "
                 + "is wrong"
+        )
+    }
+}
+
+extension PusherServerAPI.Webhook {
+    fileprivate init?(_ body: JSONNode) throws {
+        guard let time = try body["time_ms"].flatMap({ try JSONValue($0).double }), let events = body["events"],
+            events.kind == .array
+        else { return nil }
+        self.init(
+            time: Date(timeIntervalSince1970: time / 1_000),
+            events: try events.elements.compactMap { try PusherServerAPI.WebhookEvent($0) }
         )
     }
 }

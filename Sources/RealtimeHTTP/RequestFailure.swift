@@ -52,6 +52,9 @@ enum RequestFailure {
         if let failure = TLSFailure.established(error) {
             return HTTPRequestError(.failed, "TLS failed: \(failure.message)", cause: failure)
         }
+        if error as? HTTPParserError == .headerOverflow {
+            return HTTPRequestError(.failed, "the head of the server's answer is too long", cause: error)
+        }
         guard isClosure(error) else {
             return HTTPRequestError(.failed, "the server's answer is not HTTP", cause: error)
         }

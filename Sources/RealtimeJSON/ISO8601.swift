@@ -29,7 +29,7 @@ package enum ISO8601 {
             guard allowsFractions, let value = Self.fraction(text, 20..<index) else { return nil }
             fraction = value
         }
-        let offset: Int
+        let offset: Int64
         switch text.count - index {
         case 0 where allowsFractions: offset = 0
         case 1 where text[index] == UInt8(ascii: "Z"): offset = 0
@@ -44,12 +44,13 @@ package enum ISO8601 {
         return Date(timeIntervalSinceReferenceDate: Double(seconds)) + fraction
     }
 
-    private static func number(_ text: UnsafeBufferPointer<UInt8>, _ start: Int, _ count: Int) -> Int? {
-        var value = 0
+    // Seconds since the year 1, and 15 digits of a fraction, need 64 bits. `Int` has 32 bits on some watches.
+    private static func number(_ text: UnsafeBufferPointer<UInt8>, _ start: Int, _ count: Int) -> Int64? {
+        var value: Int64 = 0
         for byte in text[start..<start + count] {
             let digit = byte &- UInt8(ascii: "0")
             guard digit <= 9 else { return nil }
-            value = value * 10 + Int(digit)
+            value = value * 10 + Int64(digit)
         }
         return value
     }
@@ -57,12 +58,12 @@ package enum ISO8601 {
     /// Reads the digits after a point. Returns nil if there are no digits, or so many that the result may be inexact.
     private static func fraction(_ text: UnsafeBufferPointer<UInt8>, _ digits: Range<Int>) -> Double? {
         guard 1...15 ~= digits.count, let value = number(text, digits.lowerBound, digits.count) else { return nil }
-        var power = 1
+        var power: Int64 = 1
         for _ in digits { power *= 10 }
         return Double(value) / Double(power)
     }
 
-    private static func dayCount(_ month: Int, _ year: Int) -> Int {
+    private static func dayCount(_ month: Int64, _ year: Int64) -> Int64 {
         switch month {
         case 4, 6, 9, 11: 30
         case 2: year.isMultiple(of: 4) && (!year.isMultiple(of: 100) || year.isMultiple(of: 400)) ? 29 : 28
@@ -71,7 +72,7 @@ package enum ISO8601 {
     }
 
     /// Returns the number of days since the beginning of 2001.
-    private static func days(_ year: Int, _ month: Int, _ day: Int) -> Int {
+    private static func days(_ year: Int64, _ month: Int64, _ day: Int64) -> Int64 {
         // Years that begin in March end with the leap day.
         let year = month > 2 ? year : year - 1
         let month = month > 2 ? month - 3 : month + 9
@@ -115,10 +116,10 @@ package enum ISO8601 {
         var power = 1.0
         for digits in 0..<7 {
             let fraction = ((time - whole) * power).rounded()
-            if whole + fraction / power == time { return text(whole, fraction: Int(fraction), digits: digits) }
+            if whole + fraction / power == time { return text(whole, fraction: Int64(fraction), digits: digits) }
             power *= 10
         }
-        return text(whole, fraction: Int(((time - whole) * power).rounded()), digits: 7)
+        return text(whole, fraction: Int64(((time - whole) * power).rounded()), digits: 7)
     }
 
     /// Writes a date in UTC with three decimal digits, which are rounded. Returns nil for a date outside the years 1 to
@@ -127,17 +128,17 @@ package enum ISO8601 {
         let time = date.timeIntervalSinceReferenceDate
         let whole = time.rounded(.down)
         guard writable.contains(whole) else { return nil }
-        return text(whole, fraction: Int(((time - whole) * 1000).rounded()), digits: 3)
+        return text(whole, fraction: Int64(((time - whole) * 1000).rounded()), digits: 3)
     }
 
     /// - Parameters:
     ///   - whole: A number of seconds since the beginning of 2001.
     ///   - fraction: The fraction of the second, in units of the last digit. After rounding, it can be a whole second.
-    private static func text(_ whole: Double, fraction: Int, digits: Int) -> String? {
-        var power = 1
+    private static func text(_ whole: Double, fraction: Int64, digits: Int) -> String? {
+        var power: Int64 = 1
         for _ in 0..<digits { power *= 10 }
-        let carry = fraction >= power ? 1 : 0
-        let seconds = Int(whole) + carry
+        let carry: Int64 = fraction >= power ? 1 : 0
+        let seconds = Int64(whole) + carry
         let fraction = fraction - carry * power
         guard writable.contains(Double(seconds)) else { return nil }
         // The days are counted from 0000-03-01, so that each year ends with its leap day.
@@ -145,7 +146,7 @@ package enum ISO8601 {
         let time = sinceYear0 % 86_400
         let (year, month, day) = civil(sinceYear0 / 86_400)
         var bytes = [UInt8](repeating: UInt8(ascii: "0"), count: 20 + (digits == 0 ? 0 : digits + 1))
-        func write(_ value: Int, at index: Int, count: Int) {
+        func write(_ value: Int64, at index: Int, count: Int) {
             var value = value
             for offset in (0..<count).reversed() {
                 bytes[index + offset] = UInt8(ascii: "0") + UInt8(truncatingIfNeeded: value % 10)
@@ -174,7 +175,7 @@ package enum ISO8601 {
     /// Returns the date of a day.
     ///
     /// - Parameter day: The number of days since 0000-03-01.
-    private static func civil(_ day: Int) -> (year: Int, month: Int, day: Int) {
+    private static func civil(_ day: Int64) -> (year: Int64, month: Int64, day: Int64) {
         // 400 years have 146,097 days. The last day of a century, of four years and of a year is the leap day, or is
         // missing.
         let dayOfEra = day % 146_097

@@ -101,6 +101,11 @@ package struct JSONNode {
         return members
     }
 
+    /// The value of an object's last member with the name, compared byte by byte; nil if there is none.
+    package subscript(name: String) -> JSONNode? {
+        members.last { $0.name.utf8.elementsEqual(name.utf8) }?.value
+    }
+
     /// The keys of an object's members in their order; empty for any other value.
     package var keys: [JSONNode] {
         var keys: [JSONNode] = []

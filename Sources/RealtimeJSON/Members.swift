@@ -49,6 +49,9 @@ extension Tape {
         return isUnique
     }
 
+    /// The number of searches through a whole object that take about as much time as making a dictionary.
+    private static var maximumSearch: Int { 64 }
+
     /// Returns the index of the value of a member that is not the next one; nil if there is no such member. The first
     /// one of several members with equal names counts.
     ///
@@ -64,6 +67,10 @@ extension Tape {
         guard hasPlainKeys(object) else { return memberBySearch(key(), of: object) }
         guard name.pointee.count != .max else {
             return convertsKeys ? similarMember(key(), of: object) : memberBySearch(key(), of: object)
+        }
+        // The app reads the members in another order than that of the text.
+        guard place.pointee.searched < Self.maximumSearch &* word(object).length else {
+            return memberBySearch(key(), of: object)
         }
         let found = realtime_json_find_key(bytes, words, place, name)
         guard found != 0 else { return convertsKeys ? similarMember(key(), of: object) : nil }

@@ -31,6 +31,7 @@ struct ObjectReader {
         position.cursor = object &+ Int(REALTIME_JSON_OBJECT_HEADER)
         position.asked = tape.hasPlainKeys(object) ? 0 : ~0
         position.asking = ~0
+        position.searched = 0
     }
 
     /// Keeps the name of a key. If bytes cannot tell the key from others, the name gets a size that no key has.

@@ -51,23 +51,34 @@ extension Tape {
     @inline(__always)
     private func cast<From, To>(_ value: From) -> To { unsafeBitCast(value, to: To.self) }
 
+    /// The maximum memory that an array or a dictionary reserves before it has elements, in bytes. An element can take a
+    /// hundred times as much memory as its text, and may not be of the right type.
+    private static var maximumReservation: Int { 1 << 20 }
+
     @inline(__always)
     fileprivate func array<Element>(at index: Int, _ element: (Int) throws -> Element) rethrows -> [Element] {
         let count = word(index).length
+        let reserved = min(count, Self.maximumReservation / max(1, MemoryLayout<Element>.stride))
         var next = index &+ Int(REALTIME_JSON_ARRAY_HEADER)
-        return try Array(unsafeUninitializedCapacity: count) { buffer, initialized in
-            while initialized < count {
+        var elements = try Array(unsafeUninitializedCapacity: reserved) { buffer, initialized in
+            while initialized < reserved {
                 buffer.initializeElement(at: initialized, to: try element(next))
                 initialized &+= 1
                 next = self.index(after: next)
             }
         }
+        while elements.count < count {
+            elements.append(try element(next))
+            next = self.index(after: next)
+        }
+        return elements
     }
 
     @inline(__always)
     fileprivate func dictionary<Value>(at index: Int, _ value: (Int) throws -> Value) throws -> [String: Value] {
         try open(index, keyedBy: DictionaryKey.self)
-        var result = [String: Value](minimumCapacity: word(index).length)
+        let size = MemoryLayout<String>.stride + MemoryLayout<Value>.stride
+        var result = [String: Value](minimumCapacity: min(word(index).length, Self.maximumReservation / size))
         let isUnique = hasUniqueKeys(index)
         try forEachMember(of: index) { key, member in
             // `open` has checked the keys.

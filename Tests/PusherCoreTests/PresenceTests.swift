@@ -38,6 +38,9 @@ struct PresenceTests {
             (#"{"ids":["0","1"],"hash":[{"n":0},{"n":1}]}"#, #" 0:{"n":0} 1:{"n":1}"#),
             (#"{"count":0,"ids":[],"hash":[]}"#, " "), (#"{"hash":{}}"#, " "),
             (#"{"ids":["a"],"hash":null}"#, " a"), (#"{"ids":["a"]}"#, " a"), (#"{"hash":{"b":1,"a":2}}"#, " a:2 b:1"),
+            // The information is the server's text, even if no number can represent it.
+            (#"{"hash":{"a":{"n":1e400, "n":2.50},"b":18446744073709551615}}"#,
+                #" a:{"n":1e400, "n":2.50} b:18446744073709551615"#),
             // Some ids have no entry, some entries have no id, and some ids are duplicates or invalid.
             (#"{"ids":["a","b","a",1,"1"],"hash":{"b":{}}}"#, " a b:{} 1"),
             (#"{"ids":["a","",null,true,{},[]],"hash":{"":1}}"#, " a"), (#"{"ids":3,"hash":{"a":1}}"#, " a:1"),
@@ -104,6 +107,17 @@ struct PresenceTests {
         #expect(client.received(.memberAdded(name, "2", info: "3")) == [])
         #expect(client.members(of: name) == ["1", "2"])
         #expect(client.received(.memberRemoved(name, "2")) == ["removed presence-a 2:3"])
+    }
+
+    @Test("The client does not announce a member again if the server writes the same information in another way")
+    func writtenInAnotherWay() {
+        var client = subscribed("1")
+        let info = #"{"a":1,"b":[2.50,1e400]}"#
+        #expect(client.received(.memberAdded(name, "2", info: info)) == ["added presence-a 2:\(info)"])
+        #expect(client.received(.memberAdded(name, "2", info: info)) == [])
+        let usual = #"{"a":1,"b":[2.5]}"#
+        #expect(client.received(.memberAdded(name, "2", info: usual)) == ["added presence-a 2:\(usual)"])
+        #expect(client.received(.memberAdded(name, "2", info: #"{ "b" : [2.50], "a" : 1 }"#)) == [])
     }
 
     @Test("The client ignores `member_removed` for a member who is not in the list, and the member can still join")
@@ -219,7 +233,7 @@ struct PresenceTests {
     func unusableAfterLoss() {
         var client = subscribed("1", "2")
         var envelope = Envelope.success(name)
-        envelope.data = .json(#"{"presence":{"hash":{"1":{"balance":1e400}}}}"#)
+        envelope.data = .json(#"{"presence":{"hash":{"1":\#(Self.nested)}}}"#)
         // An answer that the client did not request changes nothing.
         #expect(client.received(envelope).told == ["report malformedMessage of presence-a"])
         #expect(client.members(of: name) == ["1", "2"])

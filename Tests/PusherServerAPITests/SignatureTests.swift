@@ -1,4 +1,5 @@
 import Foundation
+import PusherEncryption
 import PusherServerAPI
 import RealtimeHTTP
 import TestSupport
@@ -137,6 +138,17 @@ struct SignatureTests {
         let webhook = try api.webhook(body: Self.webhookBody.utf8, key: Self.key, signature: Self.webhookSignature)
         #expect(webhook.time == Date(timeIntervalSince1970: 1_327_078_148.132))
         #expect(webhook.events == [.init(.channelOccupied, channel: "my-channel")])
+    }
+
+    @Test("the data of a client event in a webhook is the text that the server sent")
+    func webhookData() throws {
+        let (api, _) = try OfflineAPI.make(unixTime: Self.webhookTime)
+        let data = #"{"b":18446744073709551615,"a":0.10,"far":1}"#
+        let event = #"{"name":"client_event","channel":"private-a","event":"client-e","data":\#(data)}"#
+        let body = #"{"time_ms":1327078148132,"events":[\#(event)]}"#
+        let signature = HMACSHA256.hexadecimal(body, secret: OfflineAPI.application.secret)
+        let webhook = try api.webhook(body: body.utf8, key: Self.key, signature: signature)
+        #expect(webhook.events.map(\.data) == [data])
     }
 
     @Test(

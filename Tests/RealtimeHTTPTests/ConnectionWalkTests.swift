@@ -16,7 +16,7 @@ struct ConnectionWalkTests {
     /// The number of walks. The environment variable `HTTP_WALKS` changes it.
     private static let count = ProcessInfo.processInfo.environment["HTTP_WALKS"].flatMap { Int($0) } ?? 64
 
-    @Test("each request ends once with its own response, and no connection remains", arguments: 0..<count)
+    @Test("each request ends once with its own response, in order and unrepeated, and no connection remains", arguments: 0..<count)
     func walk(seed: Int) {
         let walk = ConnectionWalk(seed: UInt64(seed))
         walk.run()
@@ -42,13 +42,22 @@ private final class ConnectionWalk {
     private final class Request {
         let id: Int
         let target: Dialer.Target
+        let method: String
+        let isPooled: Bool
         let call: HTTPCall
         var body = ""
         var isOver = false
+        /// The numbers of the steps in which the client has sent the request, or has begun to connect for it.
+        var starts: [Int] = []
+        var redirectCount = 0
+        /// The body of the answer to the last such request, if all of the answer has arrived.
+        var answer: String?
 
-        init(id: Int, target: Dialer.Target, call: HTTPCall) {
+        init(id: Int, target: Dialer.Target, method: String, isPooled: Bool, call: HTTPCall) {
             self.id = id
             self.target = target
+            self.method = method
+            self.isPooled = isPooled
             self.call = call
         }
     }
@@ -57,16 +66,20 @@ private final class ConnectionWalk {
     private final class Peer {
         let target: Dialer.Target
         let channel: EmbeddedChannel
+        /// The step in which the client began to connect.
+        let dialStep: Int
         /// The request that the server has to answer, with the rest of the answer that it has not sent.
-        var request: String?
+        var request: Request?
+        var answered: (request: Request, body: String?)?
         var rest: [UInt8] = []
         var served = 0
         var closesAfterAnswer = false
         /// Whether the rest arrives at once.
         var isWhole = false
 
-        init(_ target: Dialer.Target, _ channel: EmbeddedChannel) {
-            self.target = target
+        init(_ dial: Network.PendingDial, _ channel: EmbeddedChannel) {
+            target = dial.target
+            dialStep = dial.step
             self.channel = channel
         }
     }
@@ -76,10 +89,13 @@ private final class ConnectionWalk {
         struct PendingDial {
             let target: Dialer.Target
             let id: Int
+            let step: Int
             let completion: (Result<any Channel, DialFailure>) -> Void
         }
 
         var dials: [PendingDial] = []
+        /// The number of the walk's current step.
+        var step = 0
         private var serial = 0
 
         func dial(
@@ -88,7 +104,7 @@ private final class ConnectionWalk {
         ) -> HTTPConnections.Attempt {
             serial += 1
             let id = serial
-            dials.append(PendingDial(target: target, id: id, completion: completion))
+            dials.append(PendingDial(target: target, id: id, step: step, completion: completion))
             return HTTPConnections.Attempt(proxy: nil) { self.dials.removeAll { $0.id == id } }
         }
     }
@@ -121,6 +137,7 @@ private final class ConnectionWalk {
     }
 
     private func step() {
+        network.step += 1
         switch Int.random(in: 0..<100, using: &random) {
         case 0..<25: begin()
         case 25..<40: completeDial()
@@ -139,7 +156,10 @@ private final class ConnectionWalk {
     private func finish() {
         if chance(2) { connections.shutdown() }
         for _ in 0..<2_000 where !(network.dials.isEmpty && requests.allSatisfy { $0.isOver }) {
+            network.step += 1
             completeDial()
+            settle()
+            network.step += 1
             serve()
             settle()
         }
@@ -164,10 +184,11 @@ private final class ConnectionWalk {
             guard let request else { return }
             self.received(event, for: request)
         }
-        let made = Request(id: id, target: Dialer.Target(host: host, port: 80, useTLS: false), call: call)
+        let method = ["GET", "POST", "HEAD"].randomElement(using: &random) ?? "GET"
+        let target = Dialer.Target(host: host, port: 80, useTLS: false)
+        let made = Request(id: id, target: target, method: method, isPooled: rules.isPooled, call: call)
         request = made
         requests.append(made)
-        let method = ["GET", "POST", "HEAD"].randomElement(using: &random) ?? "GET"
         call.send(HTTPRequest.to(url, method: method, body: method == "POST" ? String(repeating: "b", count: 99) : nil))
     }
 
@@ -177,13 +198,14 @@ private final class ConnectionWalk {
             return
         }
         switch event {
-        case .head: break
+        case .head(let response):
+            if response.headers["X"] != nil { problems.append("request \(request.id) got another head") }
         case .body(let bytes): request.body += String(buffer: bytes)
         case .end:
             request.isOver = true
             endings.insert("end")
-            if request.body != "", request.body != "answer to /\(request.id)" {
-                problems.append("request \(request.id) got '\(request.body)'")
+            if request.body != request.answer {
+                problems.append("request \(request.id) got '\(request.body)', not '\(request.answer ?? "an error")'")
             }
         case .failed(let error):
             request.isOver = true
@@ -208,7 +230,7 @@ private final class ConnectionWalk {
         }
         let channel = EmbeddedChannel(loop: loop)
         _ = try? channel.connect(to: SocketAddress(ipAddress: "127.0.0.1", port: 80)).wait()
-        peers.append(Peer(dial.target, channel))
+        peers.append(Peer(dial, channel))
         dial.completion(.success(channel))
     }
 
@@ -219,13 +241,36 @@ private final class ConnectionWalk {
             while let bytes = try? peer.channel.readOutbound(as: ByteBuffer.self) {
                 let text = String(buffer: bytes)
                 guard let line = text.split(separator: "\r\n").first, line.hasSuffix("HTTP/1.1") else { continue }
-                let parts = line.split(separator: " ")
+                guard let id = line.split(separator: " ").dropFirst().first.flatMap({ Int($0.dropFirst()) }),
+                    let request = requests.first(where: { $0.id == id })
+                else {
+                    problems.append("the client sent '\(line)'")
+                    continue
+                }
                 guard peer.request == nil, peer.rest.isEmpty else {
                     problems.append("the client sent a request before the end of a response")
                     continue
                 }
                 if peer.served > 0 { endings.insert("reused") }
-                peer.request = "\(parts[0]) \(parts[1])"
+                peer.request = request
+                request.answer = nil
+                request.starts.append(peer.served > 0 ? network.step : peer.dialStep)
+                checkStarts(of: request)
+            }
+        }
+    }
+
+    /// Checks that the client repeats only requests that it may repeat, and that no request overtakes an older one that
+    /// waits for a connection to the same server.
+    private func checkStarts(of request: Request) {
+        let count = request.starts.count - request.redirectCount
+        if count > (request.method == "POST" ? 1 : 2) {
+            problems.append("request \(request.id), a \(request.method), arrived \(count) times")
+        }
+        guard request.isPooled, request.starts.count == 1, let start = request.starts.first else { return }
+        for younger in requests where younger.id > request.id && younger.isPooled && younger.target == request.target {
+            if let first = younger.starts.first, first < start {
+                problems.append("request \(younger.id) has overtaken request \(request.id)")
             }
         }
     }
@@ -237,39 +282,48 @@ private final class ConnectionWalk {
         if let request = peer.request {
             peer.request = nil
             peer.served += 1
-            peer.rest = Array(answer(to: request, from: peer).utf8)
+            let (text, body) = answer(to: request, from: peer)
+            peer.rest = Array(text.utf8)
+            peer.answered = (request, body)
         }
         // Often, only a part of the answer arrives at once.
         let count = chance(3) && !peer.isWhole ? Int.random(in: 0...peer.rest.count, using: &random) : peer.rest.count
         let part = Array(peer.rest.prefix(count))
         peer.rest.removeFirst(count)
+        if peer.rest.isEmpty, let (request, body) = peer.answered { request.answer = body }
         if !part.isEmpty { _ = try? peer.channel.writeInbound(ByteBuffer(bytes: part)) }
         if peer.rest.isEmpty, peer.closesAfterAnswer { peer.channel.close(promise: nil) }
     }
 
-    private func answer(to request: String, from peer: Peer) -> String {
-        let parts = request.split(separator: " ")
-        let (method, path) = (parts[0], parts[1])
-        let body = method == "HEAD" ? "" : "answer to \(path)"
-        let length = "answer to \(path)".utf8.count
+    /// Returns the text of an answer, and its body; nil for the body if the answer is not HTTP.
+    private func answer(to request: Request, from peer: Peer) -> (String, body: String?) {
+        let text = "answer to /\(request.id)"
+        let body = request.method == "HEAD" ? "" : text
+        let length = text.utf8.count
         switch Int.random(in: 0..<12, using: &random) {
-        case 0: return "HTTP/1.1 204 No Content\r\n\r\n"
-        case 1: return "HTTP/1.1 307 Moved\r\nLocation: \(path)\r\nContent-Length: 0\r\n\r\n"
+        case 0: return ("HTTP/1.1 204 No Content\r\n\r\n", "")
+        case 1:
+            request.redirectCount += 1
+            return ("HTTP/1.1 307 Moved\r\nLocation: /\(request.id)\r\nContent-Length: 0\r\n\r\n", "")
         case 2:
             // If the connection closed earlier, the client could not notice that a part is missing.
             (peer.closesAfterAnswer, peer.isWhole) = (true, true)
-            return "HTTP/1.1 200 OK\r\nConnection: close\r\n\r\n\(body)"
-        case 3 where method != "HEAD":
+            return ("HTTP/1.1 200 OK\r\nConnection: close\r\n\r\n\(body)", body)
+        case 3 where request.method != "HEAD":
             let size = String(body.utf8.count, radix: 16)
-            return "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n\(size)\r\n\(body)\r\n0\r\n\r\n"
-        case 4: return "HTTP/1.1 103 X\r\n\r\nHTTP/1.1 200 OK\r\nContent-Length: \(length)\r\n\r\n\(body)"
+            return ("HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n\(size)\r\n\(body)\r\n0\r\n\r\n", body)
+        case 4: return ("HTTP/1.1 103 X\r\n\r\nHTTP/1.1 200 OK\r\nContent-Length: \(length)\r\n\r\n\(body)", body)
         case 5:
             // The rest must not become the answer to another request. If it came later, nothing could prevent that.
             peer.isWhole = true
-            let evil = "HTTP/1.1 200 OK\r\nContent-Length: 4\r\n\r\nevil"
-            return "HTTP/1.1 200 OK\r\nContent-Length: \(length)\r\n\r\n\(body)\(evil)"
-        case 6: return "nothing of HTTP\r\n\r\n"
-        default: return "HTTP/1.1 200 OK\r\nContent-Length: \(length)\r\n\r\n\(body)"
+            let rests = [
+                "HTTP/1.1 200 OK\r\nContent-Length: 4\r\n\r\nevil", "H", "HTTP/1.1 2", "HTTP/1.1 200 OK\r\nX:",
+                "HTTP/1.1 103 X\r\nX:",
+            ]
+            let rest = rests.randomElement(using: &random) ?? ""
+            return ("HTTP/1.1 200 OK\r\nContent-Length: \(length)\r\n\r\n\(body)\(rest)", body)
+        case 6: return ("nothing of HTTP\r\n\r\n", nil)
+        default: return ("HTTP/1.1 200 OK\r\nContent-Length: \(length)\r\n\r\n\(body)", body)
         }
     }
 

@@ -147,6 +147,32 @@ struct HTTPConnectionTests {
         }
     }
 
+    @Test(
+        "a head, trailers and chunk extensions without end are errors",
+        arguments: [
+            ("", "HTTP/1.1 103 X\r\nLink: a\r\n\r\n"), (ok, "X: y\r\n"), (ok, "X:\r\n"), ("\(ok)X: ", "yyyyyyyy"),
+            ("\(ok)Transfer-Encoding: chunked\r\n\r\n0\r\n", "X: y\r\n"),
+            ("\(ok)Transfer-Encoding: chunked\r\n\r\n2;a=", "xxxxxxxx"),
+        ]
+    )
+    func endlessHead(start: String, rest: String) async throws {
+        let requester = requester()
+        let rests = String(repeating: rest, count: 1_000)
+        let isRead = Log<Bool>()
+        try await withScriptedServer { peer in
+            _ = await peer.readUpgrade()
+            try await peer.write(start)
+            // If the client does not end the connection, the script ends, and the error is another one.
+            for _ in 0..<5_000 { try await peer.write(rests) }
+            isRead.append(true)
+        } _: { port in
+            let error = await requester.failure(get(port))
+            #expect(error?.kind == .failed && error?.message == "the head of the server's answer is too long")
+            await waitUntil { census.open == 0 }
+        }
+        #expect(isRead.count == 0)
+    }
+
     @Test("an answer that comes before the server has read a large body is the answer")
     func earlyAnswer() async throws {
         let requester = requester()
@@ -185,6 +211,8 @@ struct HTTPConnectionTests {
         arguments: [
             "HTTP/1.1 200 OK\r\nContent-Length: 4\r\n\r\nevil", "HTTP/1.1 200 OK\r\nContent-Length: 4\r\n\r\nev",
             "evil",
+            // The decoder would keep these, and the next response would be the rest of them.
+            "H", "HTTP/1.1 2", "HTTP/1.1 200 OK\r\nX:", "HTTP/1.1 200 OK\r\nX: y\r\n", "HTTP/1.1 103 X\r\nX:",
         ]
     )
     func unsolicited(rest: String) async throws {
@@ -199,29 +227,36 @@ struct HTTPConnectionTests {
             async let second = requester.response(to: get(port))
             let responses = try await [first, second]
             #expect(responses.map { text($0) } == ["hi", "hi"])
+            #expect(responses.map(\.headers) == [["Content-Length": "2"], ["Content-Length": "2"]])
             #expect(census.opened == 2)
             requester.shutdown()
             await waitUntil { census.open == 0 }
         }
     }
 
-    @Test("an unused connection closes when bytes arrive, when the server closes it, and when the server resets it")
-    func disturbed() async throws {
+    @Test(
+        "an unused connection closes when bytes arrive, when the server closes it, and when the server resets it",
+        arguments: [true, false]
+    )
+    func disturbed(usesTLS: Bool) async throws {
+        let certificates = TestCertificates()
         for end in ["bytes", "close", "reset"] {
-            let requester = requester()
+            let requester = requester(tls: TLSOptions(trustRoots: .only(pem: certificates.rootPEM)))
             let (idle, continuation) = AsyncStream.makeStream(of: Void.self)
-            try await withScriptedServer { peer in
+            try await withScriptedServer(tls: usesTLS ? try certificates.serverContext : nil) { peer in
                 _ = await peer.readUpgrade()
                 try await peer.write("\(Self.ok)Content-Length: 0\r\n\r\n")
                 for await _ in idle.prefix(1) {}
                 switch end {
                 case "bytes": try await peer.write("H")
                 case "reset": try await peer.reset()
+                // Over TLS, this sends close_notify, and waits for the client's.
                 default: return
                 }
                 await peer.readToEnd()
             } _: { port in
-                _ = try await requester.response(to: get(port))
+                let url = "\(usesTLS ? "https" : "http")://localhost:\(port)/"
+                _ = try await requester.response(to: .to(url, method: "GET", body: nil))
                 continuation.yield()
                 await waitUntil { census.open == 0 }
             }
@@ -336,6 +371,24 @@ struct HTTPConnectionTests {
                 let status = try await requester.status(.to(server.url + "/old"))
                 #expect(status == 200)
             }
+            #expect(census.opened == 1)
+            requester.shutdown()
+        }
+    }
+
+    @Test("a redirect of a HEAD keeps its connection, whatever length it names", arguments: ["", "Content-Length: 99999\r\n"])
+    func redirectedHead(field: String) async throws {
+        let requester = requester()
+        try await withScriptedServer { peer in
+            while true {
+                let request = await peer.readUpgrade()
+                if request.isEmpty { return }
+                let isOld = request.hasPrefix("HEAD /old")
+                try await peer.write(isOld ? "HTTP/1.1 307 Moved\r\nLocation: /new\r\n\(field)\r\n" : "\(Self.ok)\(field)\r\n")
+            }
+        } _: { port in
+            let response = try await requester.response(to: get(port, "HEAD", "/old"))
+            #expect(response.status == 200 && response.body.isEmpty)
             #expect(census.opened == 1)
             requester.shutdown()
         }

@@ -1,7 +1,8 @@
 import Foundation
-import RealtimeJSON
 import TestTraits
 import Testing
+
+@testable import RealtimeJSON
 
 @Suite("JSON decoder", .limited)
 struct DecodingTests {
@@ -207,5 +208,64 @@ struct DecodingTests {
         let list = "[" + String(repeating: "1,", count: 400_000) + "1]"
         #expect(try JSONDecodingOptions().decode([Int].self, from: list).count == 400_001)
         #expect(try JSONDecodingOptions().decode([Int].self, from: "[5]") == [5])
+    }
+
+    @Test("an array and a dictionary that are larger than what is reserved for them have all elements")
+    func largerThanReserved() throws {
+        struct Wide: Decodable, Equatable {
+            var id: Int
+            var rest = (0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0)
+            enum CodingKeys: CodingKey { case id }
+            static func == (left: Wide, right: Wide) -> Bool { left.id == right.id }
+        }
+        let elements = (0..<50_000).map { #"{"id":\#($0)}"# }
+        let list = try JSONDecodingOptions().decode([Wide].self, from: "[\(elements.joined(separator: ","))]")
+        #expect(list == (0..<50_000).map { Wide(id: $0) })
+        let members = elements.enumerated().map { #""\#($0)":\#($1)"# }
+        let table = try JSONDecodingOptions().decode([String: Wide].self, from: "{\(members.joined(separator: ","))}")
+        #expect(table == Dictionary(uniqueKeysWithValues: (0..<50_000).map { ("\($0)", Wide(id: $0)) }))
+        #expect(throws: DecodingError.self) {
+            try JSONDecodingOptions().decode([Wide].self, from: "[\(elements.joined(separator: ",")),{}]")
+        }
+    }
+
+    @Test("the members of a large object can be read in any order, and the first of equal names counts")
+    func otherOrder() throws {
+        struct Key: CodingKey {
+            var stringValue: String
+            var intValue: Int? { nil }
+            init(stringValue: String) { self.stringValue = stringValue }
+            init?(intValue: Int) { nil }
+        }
+        struct Backwards: Decodable {
+            var values: [Int?] = []
+            init(from decoder: any Decoder) throws {
+                let container = try decoder.container(keyedBy: Key.self)
+                for key in container.allKeys.reversed() {
+                    values.append(try container.decode(Int.self, forKey: key))
+                    let absent = Key(stringValue: "\(key.stringValue)?")
+                    values.append(try container.decodeIfPresent(Int.self, forKey: absent))
+                }
+            }
+        }
+        let members = (0..<500).map { #""k\#($0)":\#($0)"# }
+        let expected = (0..<500).reversed().flatMap { [$0, nil] }
+        for rest in ["", #","k499":-1,"k0":-2"#] {
+            let text = "{\(members.joined(separator: ","))\(rest)}"
+            #expect(try JSONDecodingOptions().decode(Backwards.self, from: text).values == expected)
+        }
+    }
+
+    @Test("keys that are similar numbers are different keys", arguments: [2, 16, 17, 100])
+    func uniqueKeys(count: Int) throws {
+        let document = JSONDocument()
+        let keys = (0..<count).map { "\"\($0 * 10)\":0" }
+        func isUnique(_ keys: [String]) throws -> Bool {
+            let text = Array("{\(keys.joined(separator: ","))}".utf8)
+            try text.withUnsafeBytes { try document.tape.load($0) }
+            return document.tape.hasUniqueKeys(0)
+        }
+        #expect(try isUnique(keys))
+        #expect(try !isUnique(keys + [keys[count / 2]]))
     }
 }

@@ -202,6 +202,40 @@ import Testing
         #expect(reached.first.prefix(2) == ["/hub/negotiate", "/hub"])
     }
 
+    @Test(
+        arguments: [
+            ("WebSockets", .webSockets), ("ServerSentEvents", .serverSentEvents), ("LongPolling", .longPolling),
+        ] as [(String, HttpTransportType)]
+    )
+    func aConnectionAfterTheNegotiationReachesOnlyAPinnedServer(_ name: String, _ transport: HttpTransportType)
+        async throws
+    {
+        let (certificates, others) = (TestCertificates(), TestCertificates.ofAnotherAuthority)
+        let negotiation = """
+            {"connectionId":"x","negotiateVersion":1,"connectionToken":"t","availableTransports":\
+            [{"transport":"\(name)","transferFormats":["Text"]}]}
+            """
+        // The negotiation's connection closes, and the next one shows another certificate.
+        try await HTTPTestServer.serving(tls: certificates.serverContext, laterTLS: others.serverContext) { _ in
+            .answer(200, ["Connection": "close"], negotiation)
+        } _: { server in
+            var options = HttpConnectionOptions()
+            options.tls = TLSOptions(
+                trustRoots: .only(pem: certificates.rootPEM + "\n" + others.rootPEM),
+                pins: [certificates.serverPin]
+            )
+            options.proxy = .direct
+            options.transport = transport
+            options.accessTokenFactory = { "hidden" }
+            let url = "https://localhost:\(server.port)/hub"
+            let connection = HubConnectionBuilder.patient.withUrl(url: url, options: options).build()
+            let error = await #expect(throws: SignalRClientError.self) { try await connection.start() }
+            #expect(error?.code == .pinMismatch, "\(String(describing: error))")
+            #expect(server.requests.map { $0.uri.prefix { $0 != "?" } } == ["/hub/negotiate"])
+            #expect(server.connectionCount > 1)
+        }
+    }
+
     @Test(arguments: ["WebSockets", "ServerSentEvents"], [true, false])
     func aServerThatTLSExcludesIsReachedOverNoOtherTransport(_ name: String, isPinned: Bool) async throws {
         let (certificates, others) = (TestCertificates(), TestCertificates.ofAnotherAuthority)

@@ -66,10 +66,12 @@ package final class HTTPTestServer: Sendable {
 
     /// Runs a server while `body` runs.
     ///
-    /// - Parameter silentConnections: The number of connections, from the first on, that the server accepts but never
-    ///   answers.
+    /// - Parameters:
+    ///   - laterTLS: The context for all connections except the first. Default: `tls`.
+    ///   - silentConnections: The number of connections, from the first on, that the server accepts but never answers.
     package static func serving<Result>(
         tls: NIOSSLContext? = nil,
+        laterTLS: NIOSSLContext? = nil,
         silentConnections: Int = 0,
         _ answer: @escaping Answer,
         _ body: (HTTPTestServer) async throws -> Result
@@ -82,6 +84,7 @@ package final class HTTPTestServer: Sendable {
         let silent = Log<any Channel>()
         let listener = try await ServerBootstrap(group: MultiThreadedEventLoopGroup.singleton)
             .childChannelInitializer { channel in
+                let isFirst = acceptances.count == 0
                 acceptances.append(())
                 if silent.elements.count < silentConnections {
                     silent.append(channel)
@@ -89,7 +92,9 @@ package final class HTTPTestServer: Sendable {
                     return channel.eventLoop.makeSucceededVoidFuture()
                 }
                 return channel.eventLoop.makeCompletedFuture {
-                    if let tls { try channel.pipeline.syncOperations.addHandler(NIOSSLServerHandler(context: tls)) }
+                    if let tls = isFirst ? tls : laterTLS ?? tls {
+                        try channel.pipeline.syncOperations.addHandler(NIOSSLServerHandler(context: tls))
+                    }
                     try channel.pipeline.syncOperations.configureHTTPServerPipeline()
                     try channel.pipeline.syncOperations.addHandler(
                         AnsweringHandler { request in

@@ -193,6 +193,8 @@ typedef struct {
     uint64_t asked;
     /// The bits that reading sets in `asked`: none if all keys of the object are known to be different.
     uint64_t asking;
+    /// The number of keys that searches in this object have compared.
+    size_t searched;
 } realtime_json_place;
 
 static inline bool realtime_json_is_named(const uint8_t *bytes, uint64_t key, const realtime_json_name *name) {
@@ -227,9 +229,9 @@ static inline size_t realtime_json_next_member(
     return key + 1;
 }
 
-/// Returns the index of a key with the name, or 0. The search begins at the cursor.
+/// Returns the index of a key with the name, or 0. The search begins at the cursor, and counts the keys.
 size_t realtime_json_find_key(
-    const uint8_t *bytes, const uint64_t *words, const realtime_json_place *place, const realtime_json_name *name
+    const uint8_t *bytes, const uint64_t *words, realtime_json_place *place, const realtime_json_name *name
 );
 
 /// Returns the index of the first key, from an index, that may become the name when a key strategy changes letters' cases

@@ -1,4 +1,5 @@
 package import PusherProtocol
+import RealtimeJSON
 
 /// The user who is signed in.
 package struct SignedInUser: Hashable, Sendable {
@@ -14,9 +15,9 @@ extension SignedInUser {
     /// Reads the payload of `pusher:signin_success`. Returns nil if the payload names no user. Servers encode the data
     /// once or twice, and write ids as strings or numbers.
     init?(_ payload: Envelope.Payload) {
-        guard let data = payload.value?["user_data"] else { return nil }
-        let text = data.string ?? data.jsonText
-        guard let id = JSONValue(parsing: text)?["id"]?.identifier, !id.isEmpty else { return nil }
+        guard let text = payload.read({ $0["user_data"].map { $0.string ?? $0.text } }),
+            let id = JSONValue(parsing: text)?["id"]?.identifier, !id.isEmpty
+        else { return nil }
         self.init(id: id, data: text)
     }
 }

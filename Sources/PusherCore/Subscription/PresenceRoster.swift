@@ -4,7 +4,7 @@ import RealtimeJSON
 /// A user who is subscribed to a presence channel.
 package struct PresenceMember: Hashable, Sendable {
     package var id: String
-    /// The user's info as JSON text; nil if there is no info, or the info is null.
+    /// The user's info as the JSON text that the server sent; nil if there is no info, or the info is null.
     package var info: String?
 
     package init(id: String, info: String? = nil) {
@@ -12,15 +12,26 @@ package struct PresenceMember: Hashable, Sendable {
         self.info = info
     }
 
-    init(id: String, info: JSONValue?) {
+    init(id: String, info: JSONNode?) {
         self.id = id
-        self.info = if let info, info != .null { info.jsonText } else { nil }
+        self.info = if let info, !info.isNull { info.text } else { nil }
     }
 
     /// Reads the payload of `pusher_internal:member_added` and `…removed`. Returns nil if the payload names no user.
     package init?(_ data: Envelope.Payload) {
-        guard let value = data.value, let id = value["user_id"]?.identifier, !id.isEmpty else { return nil }
-        self.init(id: id, info: value["user_info"])
+        let member = data.read { value -> PresenceMember? in
+            guard let id = value["user_id"]?.identifier, !id.isEmpty else { return nil }
+            return PresenceMember(id: id, info: value["user_info"])
+        }
+        guard let member else { return nil }
+        self = member
+    }
+
+    /// Whether the member has the same info, even if the server wrote it in another way.
+    fileprivate func hasInfo(of other: PresenceMember) -> Bool {
+        if info == other.info { return true }
+        guard let info, let otherInfo = other.info, let value = JSONValue(parsing: info) else { return false }
+        return value == JSONValue(parsing: otherInfo)
     }
 
     /// Returns the event `pusher:member_added` or `pusher:member_removed`, with the data that pusher-js uses.
@@ -151,7 +162,7 @@ package struct PresenceRoster: Hashable, Sendable {
         }
         put(member)
         guard let known else { return .new }
-        return member.info == nil || known.info == member.info ? .known : .changed
+        return member.info == nil || known.hasInfo(of: member) ? .known : .changed
     }
 
     private mutating func put(_ member: PresenceMember) {
@@ -197,16 +208,22 @@ extension PresenceRoster {
     /// or a list if the server uses PHP. The members have the order of `ids`, if the payload has `ids`. Returns nil if
     /// the payload has neither `hash` nor `ids`.
     package static func confirmedMembers(_ data: Envelope.Payload) -> [PresenceMember]? {
-        guard let presence = data.value?["presence"], presence.object != nil else { return nil }
-        var members: [PresenceMember] = []
-        switch presence["hash"] {
-        case .object(let hash): members = hash.map { PresenceMember(id: $0.key, info: $0.value) }
-        case .array(let list):
-            members = list.enumerated().map { PresenceMember(id: String($0.offset), info: $0.element) }
-        default: break
-        }
-        let ids = presence["ids"]?.array?.compactMap(\.identifier) ?? []
-        guard presence["hash"] != nil || presence["ids"] != nil else { return nil }
+        data.read { $0["presence"].flatMap(confirmedMembers) }
+    }
+
+    private static func confirmedMembers(_ presence: JSONNode) -> [PresenceMember]? {
+        let (hash, ids) = (presence["hash"], presence["ids"])
+        guard hash != nil || ids != nil else { return nil }
+        let members =
+            switch hash?.kind {
+            case .object: hash?.members.map { PresenceMember(id: $0.name, info: $0.value) }
+            case .array: hash?.elements.enumerated().map { PresenceMember(id: String($0.offset), info: $0.element) }
+            default: nil as [PresenceMember]?
+            }
+        return inOrder(of: ids?.elements.compactMap(\.identifier) ?? [], members ?? [])
+    }
+
+    private static func inOrder(of ids: [String], _ members: [PresenceMember]) -> [PresenceMember] {
         var byID = WireTable(members.map { ($0.id, $0) })
         var seen: Set<WireText> = []
         var ordered: [PresenceMember] = []

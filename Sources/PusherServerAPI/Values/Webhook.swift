@@ -1,5 +1,6 @@
 public import Foundation
 import PusherProtocol
+import RealtimeJSON
 
 extension PusherServerAPI {
     /// A server's request to a backend, with events on channels.
@@ -77,14 +78,15 @@ extension PusherServerAPI {
         }
 
         /// Reads an event. Returns nil if the value is not an object with a name.
-        init?(_ value: JSONValue) {
+        init?(_ node: JSONNode) throws {
+            let value = try JSONValue(node)
             guard let name = value["name"]?.string else { return nil }
             self.init(
                 Name(rawValue: name),
                 channel: value["channel"]?.string,
                 userId: value["user_id"]?.identifier,
                 event: value["event"]?.string,
-                data: value["data"].map { $0.string ?? $0.jsonText },
+                data: node["data"].map { $0.string ?? $0.text },
                 socketID: value["socket_id"]?.string,
                 subscriptionCount: value["subscription_count"]?.integer
             )

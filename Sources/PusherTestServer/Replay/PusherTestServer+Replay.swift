@@ -1,4 +1,5 @@
 import PusherProtocol
+import RealtimeJSON
 
 extension PusherTestServer {
     /// Plays a recording back: publishes its events to the current subscribers of their channels, in their order.
@@ -72,7 +73,8 @@ extension PusherTestServer {
         switch event.name {
         case EventName.memberAdded:
             guard let userID, cast[role] == nil else { return false }
-            cast[role] = try join(userID, in: event.channel, userInfo: user?["user_info"]?.jsonText)
+            let info = event.data.flatMap { JSONValue.read($0) { $0["user_info"]?.text } }
+            cast[role] = try join(userID, in: event.channel, userInfo: info)
             return false
         case EventName.memberRemoved:
             cast.removeValue(forKey: role)?.leave()

@@ -92,7 +92,7 @@ final class HTTPCall {
                 )
             }
             redirectCount += 1
-            let length = response.headers["Content-Length"].flatMap { Int($0) }
+            let length = request.method == "HEAD" ? 0 : response.headers["Content-Length"].flatMap { Int($0) }
             if !rules.isPooled || length.map({ $0 > Self.longestBody }) ?? true { follow() }
         } catch {
             target = nil

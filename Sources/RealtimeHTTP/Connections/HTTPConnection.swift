@@ -35,10 +35,15 @@ final class HTTPConnection {
         /// The connection has sent a request, and its response is not complete.
         case busy(receive: (Event) -> Void)
         /// The response is complete, but not the read that brought its end. More bytes in this read would be an answer
-        /// to no request. A connection with such bytes must not get a request, or they would become its answer.
+        /// to no request. A connection with such bytes must not get a request, or they would become a part of its
+        /// answer.
         case settling
         case closed
     }
+
+    /// The maximum number of bytes that the decoder reads without giving a head or a piece of a body. It limits a head
+    /// with the interim responses before it, the trailers of a body, and the extensions of a chunk.
+    private static let maximumHeadSize = 81_920
 
     let target: Dialer.Target
     /// The proxy that the connection goes through; nil without a proxy.
@@ -54,12 +59,16 @@ final class HTTPConnection {
 
     private let channel: any Channel
     private let owner: any HTTPConnectionOwner
+    /// Reads chunks and trailers, and drops responses with a status from 100 to 199, except 101.
+    private let decoder = HTTPResponseDecoder()
     private var state = State.idle
     /// Whether both sides keep the connection open after the current response.
     private var isKept = true
     /// Whether the system has taken all bytes of the request.
     private var isWritten = true
     private var isReading = true
+    /// The number of bytes in all reads since the last one that brought a head or a piece of a body.
+    private var headSize = 0
     private var idleTimer: Scheduled<Void>?
 
     /// Creates a connection over a connected channel.
@@ -78,10 +87,9 @@ final class HTTPConnection {
         self.generation = generation
         self.owner = owner
         try channel.pipeline.syncOperations.addHandlers([
-            UnsolicitedByteGuard(self),
+            InboundGuard(self),
             HTTPRequestEncoder(),
-            // The decoder reads chunks and trailers, and drops responses with a status from 100 to 199, except 101.
-            ByteToMessageHandler(HTTPResponseDecoder()),
+            ByteToMessageHandler(decoder),
             self,
         ])
     }
@@ -96,6 +104,7 @@ final class HTTPConnection {
         stopTimer()
         state = .busy(receive: receive)
         isWritten = false
+        headSize = 0
         // After a CONNECT, the bytes of a connection would not be HTTP.
         isKept = head.isKeepAlive && head.method != .CONNECT
         channel.write(HTTPClientRequestPart.head(head), promise: nil)
@@ -154,6 +163,22 @@ final class HTTPConnection {
         }
     }
 
+    /// Limits the bytes that the decoder reads without giving anything.
+    ///
+    /// - Parameter decode: Gives the decoder a number of bytes.
+    fileprivate func read(_ count: Int, _ decode: () -> Void) {
+        headSize += count
+        decode()
+        if case .busy = state, headSize > Self.maximumHeadSize { lose(HTTPParserError.headerOverflow) }
+    }
+
+    /// Whether the decoder has read nothing after the last response. The decoder accepts an end of the connection only
+    /// between two responses.
+    private func isBetweenResponses(_ context: ChannelHandlerContext) -> Bool {
+        var nothing = ByteBuffer()
+        return (try? decoder.decodeLast(context: context, buffer: &nothing, seenEOF: true)) != nil
+    }
+
     private func complete(_ receive: (Event) -> Void) {
         isReused = true
         guard isKept, isWritten else {
@@ -182,6 +207,7 @@ extension HTTPConnection: ChannelInboundHandler {
 
     func channelRead(context: ChannelHandlerContext, data: NIOAny) {
         guard case .busy(let receive) = state else { return }
+        headSize = 0
         switch unwrapInboundIn(data) {
         case .head(let head):
             isKept = isKept && head.isKeepAlive && head.status != .switchingProtocols
@@ -194,6 +220,7 @@ extension HTTPConnection: ChannelInboundHandler {
 
     func channelReadComplete(context: ChannelHandlerContext) {
         guard case .settling = state else { return }
+        guard isBetweenResponses(context) else { return close() }
         state = .idle
         setReading(true)
         owner.settled(self)
@@ -221,8 +248,9 @@ extension HTTPResponseHead {
     }
 }
 
-/// Closes a connection that gets bytes without a request. They would become the start of the next response.
-private final class UnsolicitedByteGuard: ChannelInboundHandler {
+/// Closes a connection that gets bytes without a request, which would become the start of the next response, or too many
+/// bytes without a response.
+private final class InboundGuard: ChannelInboundHandler {
     typealias InboundIn = ByteBuffer
 
     private weak var connection: HTTPConnection?
@@ -234,6 +262,6 @@ private final class UnsolicitedByteGuard: ChannelInboundHandler {
             connection?.close()
             return
         }
-        context.fireChannelRead(data)
+        connection.read(unwrapInboundIn(data).readableBytes) { context.fireChannelRead(data) }
     }
 }

@@ -42,7 +42,8 @@ package struct Dialer: Sendable {
     /// - Parameters:
     ///   - tlsContexts: The TLS options, and their context. If the options are invalid, each connection over TLS fails:
     ///     see ``TLSOptions/validate()``.
-    ///   - resolver: The resolver of host names. Default: the system.
+    ///   - resolver: The resolver of host names, which all attempts share. Each attempt calls `cancelQueries()` at its
+    ///     end, which must not affect the queries of other attempts. Default: the system.
     package init(
         tlsContexts: TLSContextSource = TLSContextSource(TLSOptions()),
         proxies: ProxyRules = .direct,

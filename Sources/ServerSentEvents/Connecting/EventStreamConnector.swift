@@ -16,8 +16,8 @@ public final class EventStreamConnector: Sendable {
     /// Creates a connector, without connecting.
     ///
     /// - Parameters:
-    ///   - tls: The certificates that the client trusts, and the client certificate. Default: the system's trusted
-    ///     certificates.
+    ///   - tls: The certificates and keys (pins) that the client trusts, and the client certificate. Default: the
+    ///     system's trusted certificates, without pins.
     ///   - proxy: The proxy that connections go through. Default: the proxy that the environment names.
     ///   - connectTimeout: The time limit for TCP and TLS together. Default: 10 seconds.
     ///   - eventLoopGroup: The threads of the connections: a `MultiThreadedEventLoopGroup`, or another group that can

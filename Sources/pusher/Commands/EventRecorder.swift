@@ -55,7 +55,8 @@ struct EventRecorder {
         let member = event.data.flatMap { JSONValue(parsing: $0) }
         switch (event.eventName, member?["id"]?.string) {
         case ("pusher:member_added", let id?):
-            try recordJoining(id, info: member?["info"]?.jsonText, room, time)
+            let info = event.data.flatMap { JSONValue.read($0) { $0["info"]?.text } }
+            try recordJoining(id, info: info, room, time)
         case ("pusher:member_removed", let id?):
             try recordLeaving(id, room, time)
         case ("pusher:subscription_succeeded", _):

@@ -1,3 +1,4 @@
+import Foundation
 import PusherTestServer
 import TestSupport
 import TestTraits
@@ -30,6 +31,28 @@ struct MembershipTests {
         #expect(try bob.findMember(userId: "ada")?.decodeUserInfo(as: Info.self) == Info(age: 36))
         #expect((bob.findMember(userId: "ada")?.userInfo as? [String: Any])?["age"] as? Int == 36)
         #expect(bob.findMember(userId: "eve") == nil)
+    }
+
+    @Test("a member's information is decoded from the text that the server sent")
+    func exactInformation() async throws {
+        struct Info: Decodable, Equatable {
+            var id: UInt64
+            var price: Decimal
+        }
+        let info = #"{"id":18446744073709551615,"price":0.12345678901234567890123,"id":1}"#
+        let (_, first) = try await join("first")
+        let (_, _) = try await join("ada", info: info)
+        // This client gets the member in the list, and the first one gets the event.
+        let (_, last) = try await join("last")
+        await world.run()
+        let price = try #require(Decimal(string: "0.12345678901234567890123"))
+        for room in [first, last] {
+            let ada = try #require(room.findMember(userId: "ada"))
+            #expect(try ada.decodeUserInfo(as: Info.self) == Info(id: .max, price: price))
+            // As with `JSONSerialization`, the last of equal keys counts.
+            #expect((ada.userInfo as? [String: Any])?["id"] as? Int == 1)
+            #expect(room.members.count == 3)
+        }
     }
 
     @Test("closures, events and a sequence report each user who joins or leaves once")

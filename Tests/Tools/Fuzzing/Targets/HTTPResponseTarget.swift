@@ -3,7 +3,8 @@ import NIOCore
 import NIOEmbedded
 import RealtimeHTTP
 
-/// Checks that a request has the same result for every split of the server's bytes, and leaves no connection behind.
+/// Checks that a request has the same result for every split of the server's bytes, and leaves no connection behind. If
+/// the connection is kept, the next request over it must get its own answer, or fail.
 ///
 /// Input: a byte for the number of lengths, a byte for the length of each piece, a byte with the method and whether the
 /// server closes the connection, and the server's bytes. In these bytes, `{pad}` stands for 1,000 bytes.
@@ -40,6 +41,34 @@ enum HTTPResponseTarget {
         let channel = EmbeddedChannel(loop: loop)
         if let address { channel.connect(to: address, promise: nil) }
         let requester = AsyncHTTPRequester(on: loop) { channel }
+        let (stream, result) = send(method, over: requester, on: loop)
+        loop.run()
+        loop.advanceTime(by: .nanoseconds(1))
+        for piece in pieces where channel.isActive { _ = try? channel.writeInbound(ByteBuffer(bytes: piece)) }
+        let outcome: Outcome
+        if channel.isActive, result.withLockedValue({ $0.end == "end" }) {
+            outcome = result.withLockedValue { $0 }
+            sendAgain(over: requester, channel, loop)
+            if closes { channel.close(promise: nil) }
+            loop.run()
+        } else {
+            if closes { channel.close(promise: nil) }
+            loop.run()
+            outcome = result.withLockedValue { $0 }
+        }
+        stream.cancel()
+        requester.shutdown()
+        loop.run()
+        require(!channel.isActive, "the connection stays open")
+        _ = try? channel.finish(acceptAlreadyClosed: true)
+        return outcome
+    }
+
+    private static func send(
+        _ method: String,
+        over requester: AsyncHTTPRequester,
+        on loop: EmbeddedEventLoop
+    ) -> (any HTTPStream, NIOLockedValueBox<Outcome>) {
         let result = NIOLockedValueBox(Outcome())
         var request = HTTPRequest(
             url: "http://server.test/",
@@ -62,18 +91,27 @@ enum HTTPResponseTarget {
                 }
             }
         }
+        return (stream, result)
+    }
+
+    /// Sends a second request over a kept connection.
+    private static func sendAgain(
+        over requester: AsyncHTTPRequester,
+        _ channel: EmbeddedChannel,
+        _ loop: EmbeddedEventLoop
+    ) {
+        let (stream, result) = send("GET", over: requester, on: loop)
         loop.run()
         loop.advanceTime(by: .nanoseconds(1))
-        for piece in pieces where channel.isActive { _ = try? channel.writeInbound(ByteBuffer(bytes: piece)) }
-        if closes { channel.close(promise: nil) }
-        loop.run()
-        let outcome = result.withLockedValue { $0 }
+        if channel.isActive {
+            _ = try? channel.writeInbound(ByteBuffer(string: "HTTP/1.1 203 Known\r\nContent-Length: 5\r\n\r\nknown"))
+        }
+        let second = result.withLockedValue { $0 }
         stream.cancel()
-        requester.shutdown()
-        loop.run()
-        require(!channel.isActive, "the connection stays open")
-        _ = try? channel.finish(acceptAlreadyClosed: true)
-        return outcome
+        guard second.end == "end" else { return }
+        let head = HTTPResponse(status: 203, headers: ["Content-Length": "5"])
+        let expected = Outcome(head: head, body: Array("known".utf8), end: "end")
+        require(second == expected, "the next request got \(second)")
     }
 
     private static let address = try? SocketAddress(ipAddress: "127.0.0.1", port: 80)

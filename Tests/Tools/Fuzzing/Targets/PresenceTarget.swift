@@ -1,5 +1,6 @@
 import PusherClient
 import PusherProtocol
+import RealtimeJSON
 
 /// Checks that the roster has the same ids as a plain list, in the same order. Checks that each reported change is the
 /// difference between the old and the new list. For the first list, the roster must report no difference.
@@ -68,12 +69,9 @@ enum PresenceTarget {
         for member in members {
             require(!member.id.isEmpty, "a member has no id")
             let event = member.event(EventName.memberAdded, on: "presence-a")
-            guard let value = event.data.value else {
-                return require(false, "the event's data are not JSON: \(event.jsonText)")
-            }
-            require(value["id"]?.string == member.id, "the event lacks the id \(member.id): \(event.jsonText)")
-            let info = member.info.flatMap { JSONValue(parsing: $0) }
-            require(value["info"] == info ?? .null, "the event lacks the info of \(member.id): \(event.jsonText)")
+            let parts = event.data.read { [$0["id"]?.string, $0["info"]?.text] }
+            require(parts?[0] == member.id, "the event lacks the id \(member.id): \(event.jsonText)")
+            require(parts?[1] == member.info ?? "null", "the event lacks the info of \(member.id): \(event.jsonText)")
         }
     }
 
