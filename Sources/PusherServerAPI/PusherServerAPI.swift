@@ -50,7 +50,7 @@ public final class PusherServerAPI: Sendable {
         endpoint: Endpoint,
         options: Options = Options()
     ) throws(PusherServerAPIError) {
-        let requester = AsyncHTTPRequester(
+        let requester = PooledHTTPRequester(
             tls: TLSContextSource(options.tls),
             proxies: ProxyRules(options.proxy),
             connectTimeout: max(options.timeout, .zero)

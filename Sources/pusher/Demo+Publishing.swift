@@ -67,7 +67,7 @@ extension Demo {
             timeout: .seconds(10),
             maximumResponseSize: 65_536
         )
-        let requester = AsyncHTTPRequester(tls: TLSContextSource(TLSOptions()))
+        let requester = PooledHTTPRequester(tls: TLSContextSource(TLSOptions()))
         let response = try await requester.response(to: request)
         guard response.status == 200 else {
             throw ExitMessage("Demo failed: the REST API answered \(response.status).")

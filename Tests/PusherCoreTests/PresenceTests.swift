@@ -39,8 +39,10 @@ struct PresenceTests {
             (#"{"count":0,"ids":[],"hash":[]}"#, " "), (#"{"hash":{}}"#, " "),
             (#"{"ids":["a"],"hash":null}"#, " a"), (#"{"ids":["a"]}"#, " a"), (#"{"hash":{"b":1,"a":2}}"#, " a:2 b:1"),
             // The information is the server's text, even if no number can represent it.
-            (#"{"hash":{"a":{"n":1e400, "n":2.50},"b":18446744073709551615}}"#,
-                #" a:{"n":1e400, "n":2.50} b:18446744073709551615"#),
+            (
+                #"{"hash":{"a":{"n":1e400, "n":2.50},"b":18446744073709551615}}"#,
+                #" a:{"n":1e400, "n":2.50} b:18446744073709551615"#
+            ),
             // Some ids have no entry, some entries have no id, and some ids are duplicates or invalid.
             (#"{"ids":["a","b","a",1,"1"],"hash":{"b":{}}}"#, " a b:{} 1"),
             (#"{"ids":["a","",null,true,{},[]],"hash":{"":1}}"#, " a"), (#"{"ids":3,"hash":{"a":1}}"#, " a:1"),

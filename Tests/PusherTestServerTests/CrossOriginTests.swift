@@ -275,12 +275,12 @@ struct CrossOriginTests {
                 "Access-Control-Request-Headers": "authorization",
             ]
             let preflight = HTTPRequest.to(url, method: "OPTIONS", headers: headers, body: nil)
-            let allowed = try await AsyncHTTPRequester.ofTests.response(to: preflight)
+            let allowed = try await PooledHTTPRequester.ofTests.response(to: preflight)
             #expect(allowed.status == 204)
             #expect(allowed.headers["Access-Control-Allow-Headers"] == "authorization")
             headers = ["Origin": "http://localhost:3000", "Authorization": "Bearer t"]
             let request = HTTPRequest.to(url, headers: headers, body: Self.form)
-            let response = try await AsyncHTTPRequester.ofTests.response(to: request)
+            let response = try await PooledHTTPRequester.ofTests.response(to: request)
             #expect(response.status == 200)
             #expect(response.headers["Access-Control-Allow-Origin"] == "http://localhost:3000")
             #expect(server.authorizationRequests.count == 1)

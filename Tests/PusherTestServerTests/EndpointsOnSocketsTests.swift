@@ -19,7 +19,7 @@ struct EndpointsOnSocketsTests {
     ) async throws -> (status: Int, headers: HTTPFields, body: String) {
         let headers: HTTPFields = ["Content-Type": "application/x-www-form-urlencoded", "X-Token": "t"]
         let request = HTTPRequest.to(server.httpURL + path, headers: headers, body: form)
-        let response = try await AsyncHTTPRequester.ofTests.response(to: request)
+        let response = try await PooledHTTPRequester.ofTests.response(to: request)
         return (response.status, response.headers, String(decoding: response.body, as: UTF8.self))
     }
 

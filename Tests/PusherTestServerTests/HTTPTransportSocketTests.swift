@@ -231,13 +231,13 @@ struct HTTPTransportSocketTests {
         try await withServer {
             $0.tls = .init(certificateChain: certificates.serverPEM, privateKey: certificates.serverKeyPEM)
         } _: { server in
-            let client = AsyncHTTPRequester.patient(tls: TLSOptions(trustRoots: .only(pem: certificates.rootPEM)))
+            let client = PooledHTTPRequester.patient(tls: TLSOptions(trustRoots: .only(pem: certificates.rootPEM)))
             defer { client.shutdown() }
             try await overTLS(server, client)
         }
     }
 
-    private func overTLS(_ server: PusherTestServer, _ client: AsyncHTTPRequester) async throws {
+    private func overTLS(_ server: PusherTestServer, _ client: PooledHTTPRequester) async throws {
         func request(_ path: String, _ method: String = "POST", _ body: String = "") -> HTTPRequest {
             var headers: HTTPFields = ["Origin": "http://localhost", "Content-Type": "application/json"]
             if method == "OPTIONS" { headers.set("Access-Control-Request-Method", "POST") }

@@ -19,7 +19,7 @@ struct ListenerTests {
             method: signed.method,
             body: signed.body.isEmpty ? nil : signed.body
         )
-        let response = try await AsyncHTTPRequester.ofTests.response(to: request)
+        let response = try await PooledHTTPRequester.ofTests.response(to: request)
         return (response.status, String(decoding: response.body, as: UTF8.self))
     }
 

@@ -66,7 +66,7 @@ struct ProxyTunnelTests {
         }
         try await withServerAndProxy(options: options, proxyOptions: proxyOptions) { server, proxy in
             let credentials = HTTPProxy.Credentials(username: "ada", password: "a:b c")
-            let client = AsyncHTTPRequester.patient(
+            let client = PooledHTTPRequester.patient(
                 tls: TLSOptions(trustRoots: .only(pem: certificates.rootPEM)),
                 proxies: ProxyRules(.server(host: proxy.host, port: proxy.port, credentials: credentials))
             )

@@ -16,7 +16,10 @@ struct ConnectionWalkTests {
     /// The number of walks. The environment variable `HTTP_WALKS` changes it.
     private static let count = ProcessInfo.processInfo.environment["HTTP_WALKS"].flatMap { Int($0) } ?? 64
 
-    @Test("each request ends once with its own response, in order and unrepeated, and no connection remains", arguments: 0..<count)
+    @Test(
+        "each request ends once with its own response, in order and unrepeated, and no connection remains",
+        arguments: 0..<count
+    )
     func walk(seed: Int) {
         let walk = ConnectionWalk(seed: UInt64(seed))
         walk.run()

@@ -9,7 +9,7 @@ import Testing
 
 @Suite("HTTP failures", .limited)
 struct HTTPFailureTests {
-    let requester = AsyncHTTPRequester.patient(tls: TLSOptions())
+    let requester = PooledHTTPRequester.patient(tls: TLSOptions())
 
     @Test(
         "the timeout covers the whole request: head, body and redirects",
@@ -129,14 +129,14 @@ struct HTTPFailureTests {
             .answer(200)
         } _: { server in
             let url = "https://localhost:\(server.port)/"
-            let trusting = AsyncHTTPRequester.patient(tls: TLSOptions(trustRoots: .only(pem: certificates.rootPEM)))
+            let trusting = PooledHTTPRequester.patient(tls: TLSOptions(trustRoots: .only(pem: certificates.rootPEM)))
             let status = try await trusting.status(.to(url))
             #expect(status == 200)
-            let careless = AsyncHTTPRequester.patient(
+            let careless = PooledHTTPRequester.patient(
                 tls: TLSOptions(certificateVerification: .insecurelyTrustAnyCertificate)
             )
             #expect(try await careless.status(.to(url)) == 200)
-            let others = AsyncHTTPRequester.patient(
+            let others = PooledHTTPRequester.patient(
                 tls: TLSOptions(trustRoots: .only(pem: TestCertificates.ofAnotherAuthority.rootPEM))
             )
             for requester in [requester, others] {
@@ -179,7 +179,7 @@ struct HTTPFailureTests {
 
     @Test("the request fails if the trust roots are invalid")
     func invalidRoots() async throws {
-        let requester = AsyncHTTPRequester.patient(tls: TLSOptions(trustRoots: .only(pem: "nothing")))
+        let requester = PooledHTTPRequester.patient(tls: TLSOptions(trustRoots: .only(pem: "nothing")))
         let error = await requester.failure(.to("https://localhost/"))
         #expect(error?.kind == .invalidRequest)
         #expect(error?.cause is NetworkError)

@@ -12,7 +12,7 @@ import Testing
 struct HTTPLifetimeTests {
     @Test("cancelling the task cancels the request", arguments: ["/silent", "/head", "/endless"])
     func cancellation(path: String) async throws {
-        let requester = AsyncHTTPRequester.patient(tls: TLSOptions())
+        let requester = PooledHTTPRequester.patient(tls: TLSOptions())
         try await HTTPTestServer.serving { request in
             switch request.uri {
             case "/silent": .nothing
@@ -31,7 +31,7 @@ struct HTTPLifetimeTests {
     @Test("the requester uses HTTP/1.1 with a server that supports HTTP/2")
     func http1() async throws {
         let certificates = TestCertificates()
-        let requester = AsyncHTTPRequester.patient(tls: TLSOptions(trustRoots: .only(pem: certificates.rootPEM)))
+        let requester = PooledHTTPRequester.patient(tls: TLSOptions(trustRoots: .only(pem: certificates.rootPEM)))
         try await HTTPTestServer.serving(tls: try certificates.http2ServerContext) { _ in
             .answer(200)
         } _: { server in
@@ -44,7 +44,7 @@ struct HTTPLifetimeTests {
     func cancelledWhileConnecting() async throws {
         let certificates = TestCertificates()
         let tls = TLSOptions(trustRoots: .only(pem: certificates.rootPEM))
-        let requester = AsyncHTTPRequester(tls: TLSContextSource(tls), connectTimeout: .seconds(60))
+        let requester = PooledHTTPRequester(tls: TLSContextSource(tls), connectTimeout: .seconds(60))
         try await HTTPTestServer.serving(tls: try certificates.serverContext, silentConnections: 1) { _ in
             .answer(200)
         } _: { server in
@@ -61,7 +61,7 @@ struct HTTPLifetimeTests {
 
     @Test("consecutive streams share a connection if the requests allow this", arguments: [true, false])
     func streamsInTurn(shares: Bool) async throws {
-        let requester = AsyncHTTPRequester.patient(tls: TLSOptions())
+        let requester = PooledHTTPRequester.patient(tls: TLSOptions())
         try await HTTPTestServer.serving { _ in
             .chunks(["a", "b"])
         } _: { server in
@@ -93,7 +93,7 @@ struct HTTPLifetimeTests {
 
     @Test("a stream reports no event within setReading")
     func resumedStream() async throws {
-        let requester = AsyncHTTPRequester.patient(tls: TLSOptions())
+        let requester = PooledHTTPRequester.patient(tls: TLSOptions())
         try await HTTPTestServer.serving { _ in
             .chunks(["a", "b", "c"])
         } _: { server in
@@ -133,7 +133,7 @@ struct HTTPLifetimeTests {
 
     @Test("the requester sends nothing if the task is already cancelled")
     func cancelledBefore() async throws {
-        let requester = AsyncHTTPRequester.patient(tls: TLSOptions())
+        let requester = PooledHTTPRequester.patient(tls: TLSOptions())
         try await HTTPTestServer.serving { _ in
             .answer(200)
         } _: { server in
@@ -147,7 +147,7 @@ struct HTTPLifetimeTests {
 
     @Test("a shutdown cancels running requests, and the requester rejects new requests")
     func shutdown() async throws {
-        let requester = AsyncHTTPRequester.patient(tls: TLSOptions())
+        let requester = PooledHTTPRequester.patient(tls: TLSOptions())
         try await HTTPTestServer.serving { _ in
             .nothing
         } _: { server in
@@ -166,7 +166,7 @@ struct HTTPLifetimeTests {
 
     @Test("retiring the connections closes idle ones, and does not cancel running requests")
     func retired() async throws {
-        let requester = AsyncHTTPRequester.patient(tls: TLSOptions())
+        let requester = PooledHTTPRequester.patient(tls: TLSOptions())
         defer { requester.shutdown() }
         requester.retireConnections()
         try await HTTPTestServer.serving { request in
@@ -188,7 +188,7 @@ struct HTTPLifetimeTests {
 
     @Test("a connection whose request runs while the connections are retired is not used again")
     func retiredWhileRunning() async throws {
-        let requester = AsyncHTTPRequester.patient(tls: TLSOptions())
+        let requester = PooledHTTPRequester.patient(tls: TLSOptions())
         defer { requester.shutdown() }
         let (requests, request) = AsyncStream.makeStream(of: Int.self)
         let (answers, answer) = AsyncStream.makeStream(of: Void.self)
@@ -219,11 +219,11 @@ struct HTTPLifetimeTests {
 
     @Test("a caller can shut the requester down twice, even before the first request")
     func shutdownAgain() async throws {
-        let requester = AsyncHTTPRequester.patient(tls: TLSOptions())
+        let requester = PooledHTTPRequester.patient(tls: TLSOptions())
         requester.shutdown()
         requester.shutdown()
         #expect(await requester.failure(.to("http://127.0.0.1:1"))?.kind == .shutDown)
-        let used = AsyncHTTPRequester.patient(tls: TLSOptions())
+        let used = PooledHTTPRequester.patient(tls: TLSOptions())
         try await HTTPTestServer.serving { _ in
             .answer(200)
         } _: { server in
@@ -237,11 +237,11 @@ struct HTTPLifetimeTests {
 
     @Test("releasing the requester closes its connections", arguments: 0..<10)
     func dropped(_: Int) async throws {
-        _ = AsyncHTTPRequester.patient(tls: TLSOptions())
+        _ = PooledHTTPRequester.patient(tls: TLSOptions())
         try await HTTPTestServer.serving { _ in
             .answer(200)
         } _: { server in
-            _ = try await AsyncHTTPRequester.patient(tls: TLSOptions()).response(to: .to(server.url))
+            _ = try await PooledHTTPRequester.patient(tls: TLSOptions()).response(to: .to(server.url))
             await server.nextEnd()
         }
     }
@@ -251,10 +251,10 @@ struct HTTPLifetimeTests {
         try await HTTPTestServer.serving { _ in
             .nothing
         } _: { server in
-            weak var dropped: AsyncHTTPRequester?
+            weak var dropped: PooledHTTPRequester?
             let task: Task<HTTPRequestError?, Never>
             do {
-                let requester = AsyncHTTPRequester.patient(tls: TLSOptions())
+                let requester = PooledHTTPRequester.patient(tls: TLSOptions())
                 dropped = requester
                 task = Task { await requester.failure(.to(server.url)) }
             }
@@ -267,7 +267,7 @@ struct HTTPLifetimeTests {
 
     @Test("requests during a shutdown succeed or fail with the code shutDown", arguments: 0..<20)
     func race(_: Int) async throws {
-        let requester = AsyncHTTPRequester.patient(tls: TLSOptions())
+        let requester = PooledHTTPRequester.patient(tls: TLSOptions())
         try await HTTPTestServer.serving { _ in
             .answer(200)
         } _: { server in

@@ -8,7 +8,7 @@ import Testing
 
 @Suite("HTTP redirects", .limited)
 struct RedirectTests {
-    let requester = AsyncHTTPRequester.patient(tls: TLSOptions())
+    let requester = PooledHTTPRequester.patient(tls: TLSOptions())
     static let headers: HTTPFields = [
         "Authorization": "Bearer token", "Cookie": "a=b", "X-Custom": "1", "Content-Type": "text/plain",
     ]
@@ -251,7 +251,7 @@ struct RedirectTests {
                 if request.uri == "/near" { return .answer(200, [:], "near") }
                 return .redirect(302, far)
             } _: { server in
-                let pinned = AsyncHTTPRequester.patient(
+                let pinned = PooledHTTPRequester.patient(
                     tls: TLSOptions(
                         trustRoots: .only(pem: certificates.rootPEM + "\n" + others.rootPEM),
                         pins: [certificates.serverPin]

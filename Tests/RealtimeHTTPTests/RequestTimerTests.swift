@@ -14,7 +14,7 @@ struct RequestTimerTests {
         let loop = CountingEventLoop()
         let channel = NIOAsyncTestingChannel(loop: loop.base)
         try await channel.connect(to: SocketAddress(ipAddress: "127.0.0.1", port: 80)).get()
-        let requester = AsyncHTTPRequester(on: loop) { channel }
+        let requester = PooledHTTPRequester(on: loop) { channel }
         let task = Task { try await requester.response(to: .to("http://example.com/", method: "GET", body: nil)) }
         while try await channel.readOutbound(as: ByteBuffer.self) == nil {
             await loop.base.run()

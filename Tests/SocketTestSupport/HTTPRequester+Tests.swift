@@ -83,7 +83,7 @@ extension HTTPStreamer {
     }
 }
 
-extension AsyncHTTPRequester {
+extension PooledHTTPRequester {
     /// The client of tests that look at the responses of a server.
     package static let ofTests = patient()
 
@@ -94,8 +94,8 @@ extension AsyncHTTPRequester {
         maximumConnections: Int = 16,
         idleTimeout: Duration = .seconds(4),
         census: ChannelCensus? = nil
-    ) -> AsyncHTTPRequester {
-        AsyncHTTPRequester(
+    ) -> PooledHTTPRequester {
+        PooledHTTPRequester(
             dialer: Dialer(tlsContexts: TLSContextSource(tls), proxies: proxies, observe: { census?.add($0) }),
             on: MultiThreadedEventLoopGroup.singleton.next(),
             maximumConnections: maximumConnections,

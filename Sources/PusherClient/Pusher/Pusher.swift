@@ -59,7 +59,7 @@ public final class Pusher: Sendable {
         }
         let dialer = Dialer(tlsContexts: TLSContextSource(settings.tls), proxies: ProxyRules(settings.proxy))
         let eventLoop = eventLoopGroup.next()
-        let requester = AsyncHTTPRequester(
+        let requester = PooledHTTPRequester(
             dialer: dialer,
             on: eventLoop,
             // The user's authorization needs one more connection. An HTTP transport needs three more: two that receive

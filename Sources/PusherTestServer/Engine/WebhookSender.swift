@@ -82,7 +82,7 @@ final class WebhookSender: Sendable {
         _ url: String,
         _ application: PusherTestServer.Application
     ) async {
-        let requester = AsyncHTTPRequester(tls: TLSContextSource(TLSOptions()))
+        let requester = PooledHTTPRequester(tls: TLSContextSource(TLSOptions()))
         defer { requester.shutdown() }
         let environment = Environment(
             post: { try await requester.response(to: $0).status },

@@ -1,6 +1,6 @@
 package import NIOCore
 
-extension AsyncHTTPRequester: HTTPStreamer {
+extension PooledHTTPRequester: HTTPStreamer {
     package func stream(
         _ request: HTTPRequest,
         redirects: HTTPStreamRedirects,
@@ -18,7 +18,7 @@ private final class StreamedRequest: HTTPStream {
     private struct State {
         var call: HTTPCall?
         /// The requester, which must not end before the stream.
-        var requester: AsyncHTTPRequester?
+        var requester: PooledHTTPRequester?
         var isReading = true
         var isOver = false
     }
@@ -33,7 +33,7 @@ private final class StreamedRequest: HTTPStream {
     func start(
         _ request: HTTPRequest,
         _ redirects: HTTPStreamRedirects,
-        over requester: AsyncHTTPRequester,
+        over requester: PooledHTTPRequester,
         _ receive: @escaping @Sendable (HTTPStreamEvent) -> Void
     ) {
         guard !state.value.isOver else { return }

@@ -29,7 +29,7 @@ public final class EventStreamConnector: Sendable {
         eventLoopGroup: any EventLoopGroup = MultiThreadedEventLoopGroup.singleton
     ) {
         self.init(
-            AsyncHTTPRequester(
+            PooledHTTPRequester(
                 tls: TLSContextSource(tls),
                 proxies: ProxyRules(proxy),
                 eventLoopGroup: eventLoopGroup,

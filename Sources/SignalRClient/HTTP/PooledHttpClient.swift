@@ -8,12 +8,12 @@ import SignalRCore
 final class PooledHttpClient: HttpClient {
     /// The requester. The transport for server-sent events uses the requester directly, because an ``HttpClient``
     /// cannot stream responses.
-    let requester: AsyncHTTPRequester
+    let requester: PooledHTTPRequester
     private let maximumResponseSize: Int
 
     /// - Parameter dialer: Makes the connections. Default: a dialer of its own.
     init(_ options: HttpConnectionOptions, dialer: Dialer? = nil) {
-        requester = AsyncHTTPRequester(
+        requester = PooledHTTPRequester(
             dialer: dialer ?? options.makeDialer(),
             on: MultiThreadedEventLoopGroup.singleton.next(),
             connectTimeout: options.connectTimeout ?? .seconds(10)

@@ -24,7 +24,7 @@ struct BackendQuestion {
     func answer(timeLimit: Duration) async throws -> GivenAuthorization {
         var form = "socket_id=\(FormEncoding.encode(socketID))"
         if let channel { form += "&channel_name=\(FormEncoding.encode(channel))" }
-        let requester = AsyncHTTPRequester(
+        let requester = PooledHTTPRequester(
             tls: TLSContextSource(TLSOptions()),
             proxies: ProxyRules(.environment),
             connectTimeout: timeLimit

@@ -86,7 +86,7 @@ struct LifecycleTests {
                 environment: .init(
                     eventLoop: group.next(),
                     transport: WebSocketTransport(options, dialer: Dialer(proxies: proxies)),
-                    requester: AsyncHTTPRequester(tls: TLSContextSource(options.tls), proxies: proxies),
+                    requester: PooledHTTPRequester(tls: TLSContextSource(options.tls), proxies: proxies),
                     proxies: proxies
                 )
             )

@@ -169,7 +169,7 @@ struct ProxyFailureTests {
             try await TestProxy.withProxy(options: options) { proxy in
                 let wrong = HTTPProxy.Credentials(username: "ada", password: "hush-wrong")
                 let rules = ProxyRules(.server(host: proxy.host, port: proxy.port, credentials: wrong))
-                let requester = AsyncHTTPRequester.patient(proxies: rules)
+                let requester = PooledHTTPRequester.patient(proxies: rules)
                 let url = "\(useTLS ? "https" : "http")://\(proxiedName):\(server.port)/pusher/auth"
                 let error = await #expect(throws: HTTPRequestError.self) { try await requester.response(to: .get(url)) }
                 #expect(error?.message.contains("the proxy '127.0.0.1'") == true, "\(error?.message ?? "")")
@@ -182,7 +182,7 @@ struct ProxyFailureTests {
     @Test("the client does not send an authorization over TLS to an IP address through a proxy")
     func authorizationAtAddress() async throws {
         let rules = ProxyRules(.server(host: "127.0.0.1", port: 9))
-        let requester = AsyncHTTPRequester.patient(proxies: rules)
+        let requester = PooledHTTPRequester.patient(proxies: rules)
         let error = await #expect(throws: HTTPRequestError.self) {
             try await requester.response(to: .get("https://10.0.0.1/pusher/auth"))
         }

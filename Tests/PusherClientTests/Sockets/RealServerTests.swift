@@ -52,7 +52,7 @@ struct RealServerTests {
         async throws
     {
         let signed = server.publishRequest(event: "created", data: data, to: ["orders"])
-        let client = AsyncHTTPRequester.patient(tls: TLSOptions(trustRoots: .only(pem: certificates.rootPEM)))
+        let client = PooledHTTPRequester.patient(tls: TLSOptions(trustRoots: .only(pem: certificates.rootPEM)))
         defer { client.shutdown() }
         #expect(try await client.status(.to(server.httpURL + signed.pathAndQuery, body: signed.body)) == 200)
     }

@@ -122,7 +122,7 @@ struct ThroughProxyTests {
                     #expect(await socket.nextOutcome() == .opened)
                     _ = try await socket.abort()
                     #expect(
-                        try await AsyncHTTPRequester.patient(proxies: rules)
+                        try await PooledHTTPRequester.patient(proxies: rules)
                             .response(to: .get("http://\(host):\(server.port)/nowhere")).status == 404
                     )
                     #expect(proxy.requests.count == count)
@@ -140,7 +140,7 @@ struct ThroughProxyTests {
         try await PusherTestServer.withServer(options: serverOptions) { server in
             try await TestProxy.withProxy(options: options) { proxy in
                 let rules = ProxyRules(.server(host: proxy.host, port: proxy.port, exempting: ["127.0.0.1"]))
-                let requester = AsyncHTTPRequester.patient(proxies: rules)
+                let requester = PooledHTTPRequester.patient(proxies: rules)
                 let direct = "http://127.0.0.1:\(server.port)/nowhere"
                 let proxied = "http://\(proxiedName):\(server.port)/nowhere"
                 #expect(try await requester.response(to: .get(direct)).status == 404)

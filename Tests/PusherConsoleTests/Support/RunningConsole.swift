@@ -63,7 +63,7 @@ struct RunningConsole: Sendable {
         body: String? = nil
     ) async throws -> Response {
         let request = HTTPRequest.to(url + target, method: method.rawValue, headers: headers, body: body)
-        let response = try await AsyncHTTPRequester.ofTests.response(to: request)
+        let response = try await PooledHTTPRequester.ofTests.response(to: request)
         return Response(
             status: response.status,
             headers: response.headers,
@@ -122,7 +122,7 @@ struct RunningConsole: Sendable {
         var request = HTTPRequest.to(target, method: "GET", body: nil)
         if let lastEventID { request.headers.set("Last-Event-ID", "\(lastEventID)") }
         var (updates, rest): ([JSONValue], [UInt8]) = ([], [])
-        for await event in AsyncHTTPRequester.ofTests.events(of: request) {
+        for await event in PooledHTTPRequester.ofTests.events(of: request) {
             switch event {
             case .head(let head):
                 #expect(head.status == 200)

@@ -40,7 +40,7 @@ enum HTTPResponseTarget {
         let loop = EmbeddedEventLoop()
         let channel = EmbeddedChannel(loop: loop)
         if let address { channel.connect(to: address, promise: nil) }
-        let requester = AsyncHTTPRequester(on: loop) { channel }
+        let requester = PooledHTTPRequester(on: loop) { channel }
         let (stream, result) = send(method, over: requester, on: loop)
         loop.run()
         loop.advanceTime(by: .nanoseconds(1))
@@ -66,7 +66,7 @@ enum HTTPResponseTarget {
 
     private static func send(
         _ method: String,
-        over requester: AsyncHTTPRequester,
+        over requester: PooledHTTPRequester,
         on loop: EmbeddedEventLoop
     ) -> (any HTTPStream, NIOLockedValueBox<Outcome>) {
         let result = NIOLockedValueBox(Outcome())
@@ -96,7 +96,7 @@ enum HTTPResponseTarget {
 
     /// Sends a second request over a kept connection.
     private static func sendAgain(
-        over requester: AsyncHTTPRequester,
+        over requester: PooledHTTPRequester,
         _ channel: EmbeddedChannel,
         _ loop: EmbeddedEventLoop
     ) {

@@ -6,7 +6,7 @@ import RealtimePrimitives
 
 /// Makes HTTP/1.1 requests over its own connections. All requests for whole responses run on one event loop. A stream
 /// runs on the loop that its caller names.
-package final class AsyncHTTPRequester: HTTPRequester {
+package final class PooledHTTPRequester: HTTPRequester {
     private enum State {
         /// The connections of each event loop.
         case running([ObjectIdentifier: NIOLoopBound<HTTPConnections>])
@@ -126,7 +126,7 @@ private final class ResponseCollector {
     /// The promise of the response; nil after the end.
     private var promise: EventLoopPromise<HTTPResponse>?
     /// The requester, which must not end before the request.
-    private var requester: AsyncHTTPRequester?
+    private var requester: PooledHTTPRequester?
     private var call: HTTPCall?
     private var timer: Scheduled<Void>?
     private var response = HTTPResponse(status: 0)
@@ -136,7 +136,7 @@ private final class ResponseCollector {
         self.promise = promise
     }
 
-    func start(_ requester: AsyncHTTPRequester, on eventLoop: any EventLoop) {
+    func start(_ requester: PooledHTTPRequester, on eventLoop: any EventLoop) {
         guard promise != nil else { return }
         self.requester = requester
         let timeout = min(request.timeout, .seconds(HTTPRequest.maximumTimeout))

@@ -6,8 +6,8 @@ import TestTraits
 import Testing
 
 @Suite("HTTP requests", .limited)
-struct AsyncHTTPRequesterTests {
-    let requester = AsyncHTTPRequester.patient(tls: TLSOptions())
+struct PooledHTTPRequesterTests {
+    let requester = PooledHTTPRequester.patient(tls: TLSOptions())
 
     @Test("the server gets method, address, header fields and body unchanged")
     func request() async throws {
