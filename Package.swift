@@ -436,7 +436,7 @@ let package = Package(
             name: "ClientContractTests",
             dependencies: [
                 "RealtimePrimitives", "RealtimeNetworking", "RealtimeHTTP", "WebSocketClient", "ServerSentEvents",
-                "EventStreamTestSupport", "SocketTestSupport", "TestSupport", nioCore, nioEmbedded,
+                "EventStreamTestSupport", "SocketTestSupport", "TestSupport", "TestTLS", nioCore, nioPosix, nioEmbedded,
                 nioConcurrencyHelpers, "TestTraits",
             ],
             swiftSettings: settings
