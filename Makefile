@@ -8,7 +8,7 @@ DOCS_DIR ?= .build/docs
 FORMATTED = Package.swift Sources Tests Tools Examples \
 	Benchmarks/Package.swift Benchmarks/Sources
 
-.PHONY: help demo serve demo-event-streams demo-chat demo-signalr demo-worker test test-examples setup build lint format docs api api-check api-members test-thread-sanitizer check-memory check-decoder
+.PHONY: help demo serve demo-event-streams demo-chat demo-signalr demo-worker test test-examples setup build build-release lint format docs api api-check api-members test-thread-sanitizer check-memory check-decoder
 .PHONY: test-consumer consumer-check
 .PHONY: nightly test-threads test-without-sodium
 .PHONY: fuzz fuzz-check simulate simulate-mutants test-mutants check-mutants soak burst test-network autobahn bench bench-check
@@ -27,6 +27,7 @@ help:
 	@echo "make consumer-check          build the same package with one build system, in the build folder of the tests"
 	@echo "make check-snippets          compile the Swift examples of the documents, and check their links; needs python3"
 	@echo "make lint | make format      check or correct the formatting of the sources"
+	@echo "make build-release           build all products in release"
 	@echo "make docs                    build the documentation; warnings are errors"
 	@echo "make api | make api-check    write or check the listing of the public API in Docs/API; needs python3"
 	@echo "make api-members             count the API's members that PusherSwift does not have; BEFORE=revision"
@@ -96,6 +97,10 @@ nightly:
 
 build: setup
 	$(SWIFT) build --build-tests $(FLAGS) $(PROGRESS)
+
+# A release build compiles each module as a whole, and can fail where a debug build succeeds.
+build-release: setup
+	$(SWIFT) build -c release $(FLAGS) $(PROGRESS)
 
 # libsodium is a library of the system. The package finds it with pkg-config.
 setup:

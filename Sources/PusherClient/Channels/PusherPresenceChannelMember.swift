@@ -47,7 +47,8 @@ public final class PusherPresenceChannelMember: Sendable {
     ///
     /// - Parameters:
     ///   - type: The type of the information.
-    ///   - decoder: The decoder. Default: the client's own decoder with ``PusherClientOptions/decoding``.
+    ///   - decoder: The decoder. Default: the client's own decoder with ``PusherClientOptions/decoding``. A decoder that
+    ///     you pass gets no number that it might trap for: see ``PusherEvent/decode(as:decoder:)``.
     /// - Throws: The decoder's error. If there is no information, the method decodes JSON's `null`, so an optional type
     ///   gives nil.
     public func decodeUserInfo<T: Decodable>(as type: T.Type = T.self, decoder: JSONDecoder? = nil) throws -> T {

@@ -116,7 +116,9 @@ public final class PusherEvent: Sendable {
     ///
     /// - Parameters:
     ///   - type: The type of the data.
-    ///   - decoder: The decoder. Default: the client's own decoder with ``PusherClientOptions/decoding``.
+    ///   - decoder: The decoder. Default: the client's own decoder with ``PusherClientOptions/decoding``. If you pass a
+    ///     decoder, a number of 2^53 or more that is written with more than 64 characters is an error, even if the type
+    ///     has no use for it, because on Linux such a number can end the process.
     /// - Throws: ``PusherClientError`` with the code ``PusherClientError/Code/undecodableData``, if there is no data,
     ///   or the data cannot be decoded as the type. The decoder's error is the cause.
     public func decode<Value: Decodable>(

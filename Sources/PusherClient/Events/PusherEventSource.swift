@@ -79,7 +79,8 @@ extension PusherEventSource where Event == PusherEvent {
     ///     conformance to `Decodable` is isolated to the main actor, only code on the main actor can iterate the
     ///     sequence.
     ///   - decoder: The decoder for the data. Default: the client's own decoder, which is several times as fast as a
-    ///     `JSONDecoder`, with ``PusherClientOptions/decoding``.
+    ///     `JSONDecoder`, with ``PusherClientOptions/decoding``. A decoder that you pass gets no number that it might
+    ///     trap for: see ``PusherEvent/decode(as:decoder:)``.
     public func events<Value: Decodable>(
         named eventName: String,
         as type: Value.Type,
@@ -160,7 +161,8 @@ extension PusherEventSource where Event == PusherEvent {
     ///   - eventName: The event's name.
     ///   - type: The type of the decoded data. The client decodes the data on the callback queue.
     ///   - decoder: The decoder for the data. Default: the client's own decoder, which is several times as fast as a
-    ///     `JSONDecoder`, with ``PusherClientOptions/decoding``.
+    ///     `JSONDecoder`, with ``PusherClientOptions/decoding``. A decoder that you pass gets no number that it might
+    ///     trap for: see ``PusherEvent/decode(as:decoder:)``.
     ///   - callback: A closure that the client calls on the callback queue (``PusherClientOptions/callbackQueue``).
     /// - Returns: The observation that keeps the callback bound. Store it in the object that the callback belongs to.
     public func observe<Value: Decodable & SendableMetatype>(

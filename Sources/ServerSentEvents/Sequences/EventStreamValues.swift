@@ -160,7 +160,8 @@ extension EventStream {
     ///     the stream.
     ///   - failure: The reaction to an event that cannot be decoded. Default: the sequence throws.
     ///   - decoder: The decoder. Default: the client's own decoder, which is several times as fast as a `JSONDecoder`, with
-    ///     ``EventStreamOptions/decoding``.
+    ///     ``EventStreamOptions/decoding``. If you pass a decoder, a number of 2^53 or more that is written with more than
+    ///     64 characters is an error, because on Linux such a number can end the process.
     public func events<Value: Decodable & Sendable>(
         as type: Value.Type,
         until end: EventStreamEnd<Value>? = nil,
