@@ -23,6 +23,8 @@ final class VirtualScheduler: Sendable {
     private struct State: Sendable {
         var isScheduled = false
         var waits: [Wait] = []
+        /// The number of waits of the clock.
+        var sleeperCount = 0
         var lastWait: UInt64 = 0
         /// The changes that were known when a pass found nothing to do; nil if the last pass did something.
         var quiet: Changes?
@@ -70,6 +72,8 @@ final class VirtualScheduler: Sendable {
 
     var now: ContinuousClock.Instant { start + elapsed }
 
+    var sleeperCount: Int { state.withLockedValue { $0.sleeperCount } }
+
     // MARK: Waiting
 
     /// Waits until the time has reached the deadline.
@@ -85,6 +89,7 @@ final class VirtualScheduler: Sendable {
         }
         let wait = work.makeWait()
         defer {
+            state.withLockedValue { $0.sleeperCount -= 1 }
             timer.withLockedValue { $0 }?.cancel()
             wait.ended()
         }
@@ -100,6 +105,7 @@ final class VirtualScheduler: Sendable {
                 // The timer fails at the end of the virtual time.
                 wakeUp.futureResult.whenFailure { _ in take()?.resume(throwing: CancellationError()) }
                 timer.withLockedValue { $0 = wakeUp }
+                state.withLockedValue { $0.sleeperCount += 1 }
                 wait.began()
             }
         } onCancel: {

@@ -42,6 +42,14 @@ public final class VirtualTime: Sendable {
     /// that it gets from outside.
     public var clock: VirtualClock { VirtualClock(scheduler: scheduler) }
 
+    /// The number of tasks that sleep with ``clock`` now. Before you move the time, wait until your app's own tasks sleep:
+    ///
+    /// ```swift
+    /// await time.settle(until: { time.sleeperCount == 1 })
+    /// await time.advance(by: .seconds(5))
+    /// ```
+    public var sleeperCount: Int { scheduler.sleeperCount }
+
     /// The virtual time. It begins with the real time. Pass it to `ConnectionStatus.remaining(at:)`.
     public var now: ContinuousClock.Instant { scheduler.now }
 
@@ -65,7 +73,9 @@ public final class VirtualTime: Sendable {
     ///
     /// The call can't know about these, and doesn't wait for them:
     /// - Your own tasks outside of the main actor, until they make the iterator of a sequence, and after a waiting call has
-    ///   returned to them. Use ``settle(until:)`` for what they do.
+    ///   returned to them. Use ``settle(until:)`` for what they do. Swift's `sleep(for:)` leaves the main actor before the
+    ///   wait begins, so this is also true for a task on its way to a wait of ``clock``, if no loop, callback or authorizer
+    ///   of the client is behind it: see ``sleeperCount``.
     /// - Your own streams and tasks behind a loop or a callback. If they are on the main actor, what they do until they
     ///   suspend counts as a job of the main actor.
     /// - `Task.sleep`, timers and network requests of your own, if no loop, callback or authorizer waits for them.

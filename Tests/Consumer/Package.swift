@@ -2,7 +2,8 @@
 import PackageDescription
 
 // A package that depends on PusherClient, as apps do. `make test-consumer` builds and runs the package. It also works
-// in a copy of this folder, if the environment variable `PUSHER_CLIENT` contains the path of PusherClient.
+// in a copy of this folder, if the environment variable `PUSHER_CLIENT` contains the path of PusherClient. With
+// `WITHOUT_SODIUM`, it turns off the trait that links libsodium.
 let pusherClient = Context.environment["PUSHER_CLIENT"] ?? "../.."
 
 let client = Target.Dependency.product(name: "PusherClient", package: "PusherClient")
@@ -18,7 +19,11 @@ let package = Package(
     name: "Consumer",
     platforms: [.macOS(.v13)],
     dependencies: [
-        .package(name: "PusherClient", path: pusherClient)
+        .package(
+            name: "PusherClient",
+            path: pusherClient,
+            traits: Context.environment["WITHOUT_SODIUM"] == nil ? [.defaults] : []
+        )
     ],
     targets: [
         .target(

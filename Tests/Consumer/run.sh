@@ -16,10 +16,15 @@ run() { # BUILD-SYSTEM FOLDER
     echo "=== $1"
     local options
     read -ra options <<<"--build-system $1 ${FLAGS:-}"
-    options+=(--package-path "$2" --scratch-path "$root/.build-consumer")
+    options+=(--package-path "$2" --scratch-path "${SCRATCH:-$root/.build-consumer}")
     "$swift" build "${options[@]}"
     "$("$swift" build "${options[@]}" --show-bin-path)/Consumer"
 }
 
 run native "$root/Tests/Consumer"
 PUSHER_CLIENT=$root run swiftbuild "$copy"
+
+# Without the trait that links libsodium, and without its header.
+mkdir "$copy/none"
+export WITHOUT_SODIUM=1 PKG_CONFIG_LIBDIR=$copy/none PKG_CONFIG_PATH=
+FLAGS="${FLAGS:-} -Xcc -DPUSHER_WITHOUT_SODIUM" SCRATCH=$root/.build-consumer-without-sodium run native "$root/Tests/Consumer"

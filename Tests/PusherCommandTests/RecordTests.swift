@@ -85,6 +85,18 @@ struct RecordTests {
         }
     }
 
+    @Test("the tool leaves no file if it fails before the first event")
+    func failedRecording() async throws {
+        try await withFolder { folder in
+            let file = folder.appendingPathComponent("empty.jsonl").path
+            let command = ["listen", "orders", "--record", file, "--url", "ws://127.0.0.1:1", "--timeout", "0.1"]
+            let result = try await ToolRun.result(command)
+            #expect(result.status != 0)
+            #expect(result.errors.contains { $0.contains("No connection") }, "\(result)")
+            #expect(!FileManager.default.fileExists(atPath: file))
+        }
+    }
+
     @Test("the tool rejects a broken recording, a missing file, and a speed that makes no sense")
     func invalid() async throws {
         try await withFolder { folder in

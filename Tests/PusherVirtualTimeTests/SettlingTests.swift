@@ -56,6 +56,32 @@ struct SettlingTests {
         }
     }
 
+    @Test("counts the app's tasks that sleep with the clock")
+    @MainActor func sleepers() async throws {
+        for _ in 0..<20 {
+            try await PusherTestServer.withVirtualTime { time, _, _ in
+                let clock: any Clock<Duration> = time.clock
+                let ticks = Seen<Int>()
+                let tasks = (1...3).map { number in
+                    Task {
+                        while true {
+                            try await clock.sleep(for: .seconds(1))
+                            ticks.add(number)
+                        }
+                    }
+                }
+                for second in 1...10 {
+                    await time.settle(until: { time.sleeperCount == 3 })
+                    await time.advance(by: .seconds(1))
+                    await time.settle(until: { ticks.all.count == 3 * second })
+                }
+                #expect(time.elapsed == .seconds(10))
+                for task in tasks { task.cancel() }
+                await time.settle(until: { time.sleeperCount == 0 })
+            }
+        }
+    }
+
     @Test("waits for callbacks on every kind of queue", arguments: 0..<3)
     func callbacks(_ kind: Int) async throws {
         try await PusherTestServer.withVirtualTime { time, server, options in

@@ -81,7 +81,7 @@ extension PusherChannel {
     }
 
     /// Returns a sequence of the whispers of other subscribers. On a presence channel, ``TypedEvent/userId`` is the
-    /// sender, if the server adds it. Reverb does not.
+    /// sender, if the server adds it. Reverb adds it if it accepts client events from members only.
     ///
     /// - Parameters:
     ///   - name: The name without `client-`, such as `"typing"`.

@@ -20,7 +20,7 @@ package struct AuthorizationCall: Sendable {
     /// Creates a call, or returns nil if the request is for another endpoint. The initializer calls the closures in the
     /// options, so the caller must not hold a lock.
     package init?(_ request: PusherTestServer.Request, options: PusherTestServer.Options) {
-        guard let endpoint = Endpoint(rawValue: request.path) else { return nil }
+        guard let endpoint = Endpoint(path: request.path) else { return nil }
         self.request = request
         guard request.body.count <= options.maximumRequestSize else {
             form = Form("")
@@ -49,7 +49,7 @@ package struct AuthorizationCall: Sendable {
     }
 
     /// Returns whether the request is for one of the endpoints.
-    static func isFor(_ request: PusherTestServer.Request) -> Bool { Endpoint(rawValue: request.path) != nil }
+    static func isFor(_ request: PusherTestServer.Request) -> Bool { Endpoint(path: request.path) != nil }
 
     static func checkMethod(_ request: PusherTestServer.Request) throws(RESTFailure) {
         guard ["GET", "POST"].contains(request.method) else {
@@ -57,9 +57,17 @@ package struct AuthorizationCall: Sendable {
         }
     }
 
-    private enum Endpoint: String {
-        case channel = "/pusher/auth"
-        case user = "/pusher/user-auth"
+    private enum Endpoint {
+        case channel
+        case user
+
+        init?(path: String) {
+            switch path {
+            case "/pusher/auth", "/broadcasting/auth": self = .channel
+            case "/pusher/user-auth", "/broadcasting/user-auth": self = .user
+            default: return nil
+            }
+        }
     }
 
     private static func channels(
@@ -114,5 +122,5 @@ package struct AuthorizationCall: Sendable {
         return channels.map(\.name)
     }
 
-    var isForUser: Bool { Endpoint(rawValue: request.path) == .user }
+    var isForUser: Bool { Endpoint(path: request.path) == .user }
 }

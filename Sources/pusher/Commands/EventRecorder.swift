@@ -31,6 +31,10 @@ struct EventRecorder {
         try write(PusherTestServer.Recording.header)
     }
 
+    /// Removes the file of a command that failed before the first event, so that the corrected command can use its name.
+    /// Call this method of the value that has created the file, whose size is that of the header.
+    func removeIfEmpty() { if (try? file.offset()) == UInt64(size) { unlink(path) } }
+
     /// - Parameter channel: The channel of the event.
     mutating func record(_ event: PusherEvent, on channel: PusherChannel) throws {
         let time = ContinuousClock.now - start

@@ -90,10 +90,16 @@ struct Listening: Sendable {
             }
         } catch {
             await pusher.disconnected()
+            recorder?.removeIfEmpty()
             throw error
         }
         await pusher.disconnected()
-        try await finish(ending, report, elapsed: .now - start, dropped: events.droppedCount)
+        do {
+            try await finish(ending, report, elapsed: .now - start, dropped: events.droppedCount)
+        } catch {
+            recorder?.removeIfEmpty()
+            throw error
+        }
         withExtendedLifetime(interruption) {}
     }
 
@@ -117,7 +123,10 @@ struct Listening: Sendable {
             if printed != received { parts.append("\(printed) printed") }
             if connections == 0 { parts.append("no connection") }
             if connections > 1 { parts.append(count(connections - 1, "reconnect")) }
-            if dropped > 0 { parts.append("\(count(dropped, "event")) lost, because the output was too slow") }
+            if dropped > 0 {
+                let loss = recordingPath == nil ? "lost" : "lost, also for the recording"
+                parts.append("\(count(dropped, "event")) \(loss), because the output was too slow")
+            }
             let time = elapsed.formatted(.units(allowed: [.hours, .minutes, .seconds], width: .narrow))
             StandardError.print("\(parts.joined(separator: ", ")) in \(time)")
         }

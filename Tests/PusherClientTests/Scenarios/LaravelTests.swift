@@ -163,6 +163,7 @@ struct LaravelTests {
         let heard = try #require(try await first(whispers))
         #expect(heard.value == Typing(name: "ada"))
         #expect(heard.event.eventName == "client-typing")
+        #expect(heard.event.userId == "1")
         #expect(own.count == 0)
     }
 
@@ -181,11 +182,18 @@ struct LaravelTests {
 
     // MARK: The member list
 
-    @Test("numeric user ids and the empty list of PHP become members with text ids")
+    @Test("a numeric user id, and PHP's list in the place of an object, become a member with a text id")
     func members() async throws {
-        let pusher = try await world.makeConnectedClient(.virtual(user: "7", info: #"{"id":7,"name":"Ada"}"#))
+        let data = #"{"user_id":0,"user_info":{"id":0,"name":"Ada"}}"#
+        let authorizer = AuthMethod.authorizer { [server = world.server] request in
+            let channel = request.channelName
+            let signed = server.authorization(forSocket: request.socketID, channel: channel, channelData: data)
+            return PusherAuth(auth: signed.auth, channelData: data)
+        }
+        let pusher = try await world.makeConnectedClient(.virtual(authMethod: authorizer))
         let room = pusher.subscribeToPresenceChannel(channelName: "presence-chat.1")
         await world.runUntil { room.subscribed }
-        #expect(room.members.map(\.userId) == ["7"])
+        #expect(world.server.records.contains { $0.description.contains(#"\"hash\":[{"#) })
+        #expect(room.members.map(\.userId) == ["0"])
     }
 }
