@@ -275,9 +275,9 @@ let package = Package(
             name: "soak",
             dependencies: [
                 .target(name: "CMalloc", condition: .when(platforms: [.linux])), "ClientTestSupport", "PusherClient",
-                "PusherCore", "PusherServerAPI", "PusherTestServer", "ServerSentEvents", "EventSourceTestServer",
-                "SignalRClient", "SignalRTestServer", "SocketTestSupport", "TestSupport", argumentParser, logging,
-                nioConcurrencyHelpers,
+                "PusherCore", "PusherEncryption", "PusherServerAPI", "PusherTestServer", "ServerSentEvents",
+                "EventSourceTestServer", "SignalRClient", "SignalRTestServer", "SocketTestSupport", "TestSupport",
+                "WebSocketClient", argumentParser, logging, nioConcurrencyHelpers,
             ],
             path: "Tests/Tools/Soak",
             swiftSettings: settings

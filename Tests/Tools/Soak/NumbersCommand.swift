@@ -2,12 +2,14 @@ import ArgumentParser
 import EventSourceTestServer
 import Foundation
 import PusherClient
+import PusherEncryption
 import PusherServerAPI
 import PusherTestServer
 import ServerSentEvents
 import SignalRClient
 import SignalRTestServer
 import TestSupport
+import WebSocketClient
 
 /// Each library gets a number for which Foundation's JSON decoder ends the process on Linux, if an integer is expected.
 /// The command ends with success if each library reports an error, and then decodes the next value.
@@ -34,8 +36,11 @@ struct NumbersCommand: AsyncParsableCommand {
         try await eventStream()
         hangGuard.begin("SignalRClient")
         try await hub()
+        try await hubAnswers()
         hangGuard.begin("PusherServerAPI")
         try await serverAPI()
+        hangGuard.begin("the test servers")
+        try await testServers()
         print("all survived")
     }
 
@@ -45,8 +50,16 @@ struct NumbersCommand: AsyncParsableCommand {
 
     // MARK: Libraries
 
+    /// The backend's data about a user.
+    private struct User: Decodable {
+        var id: String
+        var user_info: Order
+    }
+
     private func client() async throws {
-        try await PusherTestServer.withServer { server in
+        var serverOptions = PusherTestServer.Options()
+        serverOptions.authenticateUser = { _ in .allow(userId: "mallory", userInfo: Self.hostile) }
+        try await PusherTestServer.withServer(options: serverOptions) { server in
             let options = PusherClientOptions(testing: server.access)
             options.logLevel = .silent
             options.callbackQueue = .eventLoop
@@ -54,11 +67,15 @@ struct NumbersCommand: AsyncParsableCommand {
             let channel = pusher.subscribe("presence-orders")
             let undecodable = pusher.errors
             var values: [DecodedValueSequence<Order>.AsyncIterator] = []
+            var fromMembers: [DecodedValueSequence<Order>.AsyncIterator] = []
             var events: [DecodedEventSequence<Order>.AsyncIterator] = []
             let (observed, observer) = AsyncStream.makeStream(of: Int.self)
             var observations: [EventObservation] = []
             for decoder in Self.decoders {
                 values.append(channel.values(named: "created", as: Order.self, decoder: decoder).makeAsyncIterator())
+                fromMembers.append(
+                    channel.values(named: "client-created", as: Order.self, decoder: decoder).makeAsyncIterator()
+                )
                 events.append(channel.events(named: "created", as: Order.self, decoder: decoder).makeAsyncIterator())
                 observations.append(
                     channel.observe(named: "created", as: Order.self, decoder: decoder) { observer.yield($0.value.id) }
@@ -71,9 +88,11 @@ struct NumbersCommand: AsyncParsableCommand {
             let member = try server.join("mallory", in: "presence-orders", userInfo: Self.hostile)
             try server.publish(event: "created", data: Self.hostile, to: "presence-orders")
             try member.send("client-created", data: Self.hostile)
+            try member.send("client-created", data: #"{"id":7}"#)
             try server.publish(event: "created", data: #"{"id":7}"#, to: "presence-orders")
             for index in values.indices {
                 try require(await values[index].next()?.id == 7, "values(named:as:) has not skipped the event.")
+                try require(await fromMembers[index].next()?.id == 7, "The member's event was not skipped.")
                 try require(await events[index].next()?.value.id == 7, "events(named:as:) has not skipped the event.")
             }
             var ids = observed.makeAsyncIterator()
@@ -85,12 +104,16 @@ struct NumbersCommand: AsyncParsableCommand {
                 let order: Order? = try? event?.decode(decoder: decoder)
                 try require(event?.data == Self.hostile && order == nil, "The event was decoded.")
                 let found = (channel as? PusherPresenceChannel)?.findMember(userId: "mallory")
-                // The client writes the number in another form, so the decoders may accept it.
                 let information: Order? = try? found?.decodeUserInfo(decoder: decoder)
-                try require(found?.userInfo != nil, "The member has no information, but \(information?.id ?? 0).")
+                try require(found?.userInfo != nil && information == nil, "The member's information was decoded.")
             }
-            let codes = await undecodable.prefix(6).map(\.code).reduce(into: []) { $0.append($1) }
+            let codes = await undecodable.prefix(8).map(\.code).reduce(into: []) { $0.append($1) }
             try require(codes.allSatisfy { $0 == .undecodableData }, "The client has reported \(codes).")
+            try await pusher.signedIn()
+            for decoder in Self.decoders {
+                let user: User? = try? pusher.user.decodeUserData(decoder: decoder)
+                try require(pusher.user.userId == "mallory" && user == nil, "The user's data were decoded.")
+            }
             await pusher.disconnected()
         }
         print("PusherClient survived")
@@ -135,6 +158,87 @@ struct NumbersCommand: AsyncParsableCommand {
         print("SignalRClient survived")
     }
 
+    /// The results of calls, and the items of streams.
+    private func hubAnswers() async throws {
+        for decoder in Self.decoders {
+            let server = try await SignalRTestServer.inMemory()
+            var builder = HubConnectionBuilder().withUrl(url: server.url)
+            if let decoder { builder = builder.withJSONCoders(encoder: { JSONEncoder() }, decoder: { decoder }) }
+            let connection = server.connect(builder).build()
+            // The client ignores answers to calls that it has not made. The server sends its own answer afterwards.
+            @Sendable func answer(_ type: Int, _ name: String) {
+                for id in 1...20 {
+                    let members = #""type":\#(type),"invocationId":"\#(id)","\#(name)":\#(Self.hostile)"#
+                    server.sendBytes(Array("{\(members)}\u{1E}".utf8))
+                }
+            }
+            server.on("get") { (_: TestHubCall) -> Int in
+                answer(3, "result")
+                return 0
+            }
+            server.on("list") { (_: TestHubCall) -> AsyncStream<Int> in
+                answer(2, "item")
+                return AsyncStream { $0.finish() }
+            }
+            try await connection.start()
+            let order = try? await connection.invoke("get", returning: Order.self)
+            try require(order == nil, "The result was decoded.")
+            do {
+                for try await _ in try await connection.stream("list", of: Order.self) {}
+                throw ExitMessage("The item was decoded.")
+            } catch let error as ExitMessage {
+                throw error
+            } catch {}
+            server.on("get") { (_: TestHubCall) in Order(id: 7) }
+            let next = try await connection.invoke("get", returning: Order.self)
+            try require(next.id == 7, "The next result was not decoded.")
+            await connection.stop()
+            await server.shutdown()
+        }
+        print("results and items of SignalRClient survived")
+    }
+
+    /// The servers get the number from a client.
+    private func testServers() async throws {
+        try await PusherTestServer.withServer { server in
+            let url = "ws://127.0.0.1:\(server.port)/app/\(server.access.key)?protocol=7"
+            let socket = try await WebSocket.connect(to: url, options: Self.webSocketOptions)
+            try await socket.send(#"{"event":"pusher:subscribe","data":{"channel":\#(Self.number)},"x":\#(Self.number)}"#)
+            try await socket.send(#"{"event":"pusher:ping","data":\#(Self.hostile)}"#)
+            try require(await Self.receives("pusher:pong", socket), "PusherTestServer gave no answer.")
+            try socket.close()
+        }
+        let hub = try await SignalRTestServer.start()
+        hub.on("take") { (_: TestHubCall, order: Order) in order.id }
+        let url = hub.url.replacing("http://", with: "ws://")
+        let socket = try await WebSocket.connect(to: url, options: Self.webSocketOptions)
+        let end = "\u{1E}"
+        try await socket.send(#"{"protocol":"json","version":1}"# + end)
+        for (id, argument) in ["1": Self.hostile, "2": #"{"id":7}"#].sorted(by: { $0.key < $1.key }) {
+            let call = #"{"type":1,"invocationId":"\#(id)","target":"take","arguments":[\#(argument)]}"#
+            try await socket.send(call + end)
+        }
+        try require(await Self.receives(#""result":7"#, socket), "SignalRTestServer gave no answer.")
+        try socket.close()
+        await hub.shutdown()
+        print("the test servers survived")
+    }
+
+    private static var webSocketOptions: WebSocketOptions {
+        var options = WebSocketOptions()
+        options.proxy = .direct
+        return options
+    }
+
+    private static func receives(_ text: String, _ socket: WebSocket) async -> Bool {
+        do {
+            for try await message in socket.messages {
+                if case .text(let received) = message, received.contains(text) { return true }
+            }
+        } catch {}
+        return false
+    }
+
     private func serverAPI() async throws {
         try await EventSourceTestServer.withServer { server in
             server.respond(at: "/apps/1/channels") { exchange in
@@ -151,6 +255,12 @@ struct NumbersCommand: AsyncParsableCommand {
             )
             let channels = try await api.channels()
             try require(channels["orders"] != nil, "The answer was not read.")
+            let time = Int(Date().timeIntervalSince1970 * 1_000)
+            let event = #"{"name":"client_event","channel":"c","event":"client-e","data":\#(Self.hostile)}"#
+            let body = #"{"time_ms":\#(time),"events":[\#(event)],"x":\#(Self.number)}"#
+            let signature = HMACSHA256.hexadecimal(body, secret: "secret")
+            let webhook = try api.webhook(body: body.utf8, key: "key", signature: signature)
+            try require(webhook.events.map(\.data) == [Self.hostile], "The webhook was not read.")
             api.shutdown()
         }
         print("PusherServerAPI survived")
