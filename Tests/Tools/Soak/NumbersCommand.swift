@@ -203,7 +203,7 @@ struct NumbersCommand: AsyncParsableCommand {
         try await PusherTestServer.withServer { server in
             let url = "ws://127.0.0.1:\(server.port)/app/\(server.access.key)?protocol=7"
             let socket = try await WebSocket.connect(to: url, options: Self.webSocketOptions)
-            try await socket.send(#"{"event":"pusher:subscribe","data":{"channel":\#(Self.number)},"x":\#(Self.number)}"#)
+            try await socket.send(#"{"event":"pusher:subscribe","data":{"channel":\#(Self.number)}}"#)
             try await socket.send(#"{"event":"pusher:ping","data":\#(Self.hostile)}"#)
             try require(await Self.receives("pusher:pong", socket), "PusherTestServer gave no answer.")
             try socket.close()

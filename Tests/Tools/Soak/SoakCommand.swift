@@ -8,7 +8,7 @@ struct SoakCommand: AsyncParsableCommand {
         abstract: "Runs long tests of lost connections, bursts, event streams and SignalR, and measures leaks.",
         subcommands: [
             ReconnectsCommand.self, HerdCommand.self, BurstCommand.self, EventStreamsCommand.self, SignalRCommand.self,
-            NumbersCommand.self,
+            NumbersCommand.self, ProxiesCommand.self,
         ]
     )
 }
