@@ -138,6 +138,10 @@ check-snippets: build
 # looks for both imports. A suite without the trait `limited` would start its tests beside all others. The last check
 # looks for boxes of functions: a generic box wraps a bare function once more at each read, and keeps the wrapper. It
 # finds only functions that are written in the type of the box.
+# Prints a variable, for scripts.
+print-%:
+	@echo $($*)
+
 lint:
 	$(SWIFT) format lint --strict --parallel --recursive $(FORMATTED)
 	@test -d Sources/PusherCore -a -d Sources/SignalRCore
@@ -147,6 +151,8 @@ lint:
 	@! grep -rn 'withTaskCancellationHandler' Sources --include='*.swift' | grep -v RealtimePrimitives/CancellationHandler.swift
 	@suites=$$(grep -rl --include='*.swift' '@Suite' Tests/*Tests | xargs grep -L '\.limited'); \
 		[ -z "$$suites" ] || { echo "without the trait limited: $$suites" >&2; exit 1; }
+	@for suite in $(THREADED) $(ONE_THREAD); do name=$${suite##*.}; \
+		[ -d Tests/$$name ] || grep -rqE "struct $$name\b" Tests/*Tests || { echo "no suite $$suite" >&2; exit 1; }; done
 	@! grep -rnE --include='*.swift' --exclude-dir=.build '(NIOLockedValueBox|NIOLoopBoundBox|Mutex)<[^>]*->' Sources Tests Tools Examples Benchmarks/Sources
 
 format:
@@ -183,7 +189,7 @@ test-without-sodium:
 THREAD_SANITIZER = $(TRAITS) --sanitize=thread --scratch-path .build-thread-sanitizer
 test-threads test-thread-sanitizer: export TSAN_OPTIONS = suppressions=$(CURDIR)/Tests/Tools/ThreadSanitizer/suppressions.txt
 test-thread-sanitizer: setup
-	$(SWIFT) build --build-tests $(FLAGS) $(THREAD_SANITIZER) $(PROGRESS)
+	SWIFT_DETERMINISTIC_HASHING=1 $(SWIFT) build --build-tests $(FLAGS) $(THREAD_SANITIZER) $(PROGRESS)
 	$(SWIFT) test $(FLAGS) $(THREAD_SANITIZER) $(QUIET) --no-parallel $(foreach suite,$(SKIP),--skip $(suite))
 
 # The targets and suites whose tests use several threads: sockets, callback queues, sequences and the test servers. The
@@ -200,9 +206,10 @@ THREADED = RealtimeNetworkingTests RealtimeHTTPTests WebSocketClientTests Server
 		AwaitedListenerTests SharingTests ReleaseTests LifetimeTests MetricsTests ServiceTests)
 ONE_THREAD = CompressionTests ConnectionWalkTests EventStreamParserTests ParserVectorTests WebSocketFrameReaderTests \
 	WebSocketFrameWriterTests ReconnectingStateMachineTests EventStreamStateMachineTests
-test-threads: export PUSHER_TESTS = $(sort $(foreach suite,$(THREADED),$(firstword $(subst ., ,$(suite)))))
+THREADED_TARGETS = $(sort $(foreach suite,$(THREADED),$(firstword $(subst ., ,$(suite)))))
+test-threads: export PUSHER_TESTS = $(THREADED_TARGETS)
 test-threads: setup
-	$(SWIFT) build --build-tests $(FLAGS) $(THREAD_SANITIZER) $(PROGRESS)
+	SWIFT_DETERMINISTIC_HASHING=1 $(SWIFT) build --build-tests $(FLAGS) $(THREAD_SANITIZER) $(PROGRESS)
 	$(SWIFT) test $(FLAGS) $(THREAD_SANITIZER) $(QUIET) --no-parallel \
 		$(foreach suite,$(THREADED),--filter $(suite)) $(foreach suite,$(ONE_THREAD),--skip $(suite))
 

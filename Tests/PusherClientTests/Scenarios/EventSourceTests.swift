@@ -1,4 +1,3 @@
-import Foundation
 import PusherTestServer
 import TestSupport
 import TestTraits
@@ -43,15 +42,6 @@ struct EventSourceTests {
                 true
             }
         }
-    }
-
-    @Test("the table in the article lists each way to get events", arguments: Form.allCases)
-    func table(form: Form) throws {
-        let tests = URL(fileURLWithPath: #filePath).deletingLastPathComponent().deletingLastPathComponent()
-        let article = tests.deletingLastPathComponent().deletingLastPathComponent()
-            .appendingPathComponent("Sources/PusherClient/PusherClient.docc/ReceivingEvents.md")
-        let lines = try String(contentsOf: article, encoding: .utf8).split(separator: "\n")
-        #expect(lines.contains { $0.hasPrefix("|") && $0.contains("`\(form.rawValue)`") })
     }
 
     /// The server first sends one event with another name.
