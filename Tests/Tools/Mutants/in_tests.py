@@ -408,7 +408,7 @@ MUTANTS = [
      "        guard isBetweenResponses(context) else { return close() }\n", "",
      "HTTPConnectionTests|ConnectionWalkTests"),
     ("a head without end", "HTTPConnection.swift",
-     "headSize > Self.maximumHeadSize { lose", "headSize > .max { lose", "HTTPConnectionTests"),
+     "headSize > Self.maximumHeadSize { lose", "headSize > Self.maximumHeadSize << 20 { lose", "HTTPConnectionTests"),
     ("the order of waiting requests", "HTTPConnections.swift",
      "if let next = servers[target]?.waiting.popFirst() { return next.send(over: connection) }",
      "if let next = servers[target]?.waiting.popLast() { return next.send(over: connection) }", "ConnectionWalkTests"),
