@@ -112,22 +112,47 @@ struct SubscriptionPaceTests {
         #expect(isSubscribed(client, 1...10))
     }
 
-    @Test("Subscriptions fail after eight tries in a minute and a half if the server accepts none")
+    @Test("If the server accepts no subscription for a minute and a half, the retry policy decides")
     func forever() {
         var client = CoreClient.connected()
         var transcript: Transcript = []
         for number in 1...3 { transcript = transcript + client.subscribe("a\(number)") }
         let count = serve(&client, limit: 0, transcript, seconds: 100)
         #expect(count == 3 + 7)
-        for number in 1...3 { #expect(client.phase(of: "a\(number)") == "failed subscriptionRefused") }
-        guard case .failed(let error) = client.machine.subscriptions["a2"]?.phase else { return }
-        #expect(error.message == "Rate limit exceeded" && error.serverCode == 4301)
+        for number in 1...3 { #expect(client.phase(of: "a\(number)") == "retrying") }
         #expect(client.timer(.subscriptionPace) == nil)
-        // The app may subscribe again, and then gets another report.
-        let again = client.subscribe("a2")
-        #expect(again.wire == sent(2...2))
+        client.awaitSubscription("a2")
+        let failures = client.decide(.seconds(2), last: 3)
+        #expect(failures.told.words == (1...3).map { "failed a\($0) subscriptionRefused 4301" })
+        #expect(failures.outcomes == [])
+        let status = client.machine.subscriptionStatus(of: "a2", client.id(ofChannel: "a2"))
+        guard case .retrying(let error) = status else {
+            Issue.record("\(status)")
+            return
+        }
+        #expect(error.message == "Rate limit exceeded" && error.serverCode == 4301)
+        // The next failure is not told.
+        let again = client.advance(by: .seconds(2))
+        #expect(again.wire == sent(1...1))
         #expect(serve(&client, limit: 0, again, seconds: 100) == 8)
-        #expect(client.phase(of: "a2") == "failed subscriptionRefused")
+        #expect(client.decide(.seconds(2), last: 3).told == [])
+        // The app skips the wait, and the server's limit has passed.
+        let last = client.resubscribe("a2")
+        #expect(last.wire == sent(2...2))
+        _ = serve(&client, limit: 1, last, seconds: 10)
+        #expect(isSubscribed(client, 1...3))
+    }
+
+    @Test("A subscription that the limit holds back is repeated with the signature that it has")
+    func signature() {
+        var client = CoreClient.connected()
+        client.subscribe("private-a")
+        let sent = client.authorized("private-a")
+        #expect(sent.wire.words.count == 1)
+        _ = serve(&client, limit: 0, sent, seconds: 100)
+        #expect(client.phase(of: "private-a") == "retrying")
+        client.decide(.seconds(2))
+        #expect(client.advance(by: .seconds(2)).wire == sent.wire)
     }
 
     @Test("Repeated errors delay a subscription for at most five seconds")
@@ -323,10 +348,14 @@ struct SubscriptionPaceTests {
     func droppedForever() {
         var client = CoreClient.connected()
         client.subscribe("a1")
+        client.awaitSubscription("a1")
         var failures = 0
         for _ in 1...16 {
             client.received(exceeded)
-            failures += client.closed().told.words.count { $0 == "failed a1 subscriptionRefused 4301" }
+            let closed = client.closed()
+            failures += closed.told.words.count { $0 == "failed a1 subscriptionRefused 4301" }
+            // The client subscribes again on the next connection.
+            #expect(closed.outcomes == [])
             client.decide(.zero)
             client.advance(by: .zero)
             client.establish()

@@ -40,7 +40,11 @@ extension ClientStateMachine {
             subscriptions.update(name) { $0.queue(request) }
             statistics.subscriptions.repeated += 1
         }
-        if !pace.endHit(unansweredCount: names.count, now: now) { failQueued(hit.message, now: now, into: &effects) }
+        guard !pace.endHit(unansweredCount: names.count, now: now) else { return }
+        // The server has answered no subscription for too long, but its limit may still pass.
+        for name in subscriptions.queuedNames {
+            postponeSubscription(to: name, .refused(name, hit.message), now: now, into: &effects)
+        }
     }
 
     /// Returns the unanswered subscriptions that the client sent before the last error about the limit.
@@ -58,13 +62,6 @@ extension ClientStateMachine {
         for name in subscriptions.queuedNames.prefix(allowance) {
             guard case .queued(let request) = subscriptions[name]?.phase else { continue }
             sendAtOnce(name, request, now: now, into: &effects)
-        }
-    }
-
-    /// Fails the queued subscriptions, because the server has answered no subscription for too long.
-    private mutating func failQueued(_ message: ServerErrorMessage, now: Instant, into effects: inout [Effect]) {
-        for name in subscriptions.queuedNames {
-            failSubscription(name, .refused(name, message), now: now, into: &effects)
         }
     }
 
@@ -98,7 +95,11 @@ extension ClientStateMachine {
             now: now
         )
         guard !goesOn, let message else { return }
-        for name in names { subscriptions.update(name) { $0.queue() } }
-        failQueued(message, now: now, into: &effects)
+        // The next connection subscribes again, so the waits for these subscriptions go on.
+        for subscription in subscriptions.values.filter({ $0.isQueued || names.contains($0.name) && $0.isWanted })
+            .sorted(by: { $0.id < $1.id })
+        {
+            announceFailure(of: subscription.id, .refused(subscription.name, message), into: &effects)
+        }
     }
 }

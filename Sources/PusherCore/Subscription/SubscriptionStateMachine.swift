@@ -18,8 +18,9 @@ package struct SubscriptionStateMachine: Hashable, Sendable {
         /// after the answer, because servers do not accept this message before they have subscribed the client.
         case subscribingUnwanted(deadline: Instant, Request)
         case subscribed
-        /// The authorization failed for a reason that may pass, or the server did not answer in time. The client tries
-        /// again after a wait (``Retries``). It then sends the unanswered request again, if there is one.
+        /// The authorization failed for a reason that may pass, the server did not answer in time, or its rate limit
+        /// lasted too long. The client tries again after a wait (``Retries``). It then sends the request again, if there
+        /// is one.
         case retrying(Request?)
         /// The authorization failed for good, or the server refused the subscription. The client tries again on the
         /// next connection, or when the app subscribes again.
@@ -271,7 +272,9 @@ package struct SubscriptionStateMachine: Hashable, Sendable {
         case .subscribing(_, let request):
             earlierRequest = .unanswered
             phase = .retrying(request)
-        case .idle, .authorizing, .awaitingSignIn, .queued, .subscribed, .retrying, .failed:
+        case .queued(let request):
+            phase = .retrying(request)
+        case .idle, .authorizing, .awaitingSignIn, .subscribed, .retrying, .failed:
             phase = .retrying(nil)
         case .subscribingUnwanted, .invalid:
             break
