@@ -46,6 +46,8 @@ public struct JSONDecodingOptions: Hashable, Sendable {
     public var keys: KeyStrategy
     /// The form of dates. Default: ``DateStrategy/deferredToDate``.
     public var dates: DateStrategy
+    /// Whether a number with a point or an exponent fits an integer if its value is whole.
+    package var acceptsFractionsForIntegers = true
 
     /// Creates options.
     public init(keys: KeyStrategy = .useDefaultKeys, dates: DateStrategy = .deferredToDate) {

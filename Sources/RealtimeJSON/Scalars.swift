@@ -105,6 +105,9 @@ extension Tape {
     private func unusualInteger<T: FixedWidthInteger>(_ type: T.Type, at index: Int) throws -> T {
         let word = word(index)
         guard word.isNumber else { throw mismatch(type, at: index) }
+        guard word.kind == REALTIME_JSON_INTEGER || storage.pointee.options.acceptsFractionsForIntegers else {
+            throw unfit(type, at: index)
+        }
         let start = bytes + word.offset
         guard realtime_json_is_number(start, word.length) else { throw unfit(type, at: index) }
         let text = String(decoding: text(word), as: UTF8.self)

@@ -6,14 +6,19 @@ import Foundation
 /// `Date`.
 package struct MessagePackDecoder: Sendable {
     package var keyStrategy: MessagePackKeyStrategy
+    /// Whether a floating-point number fits an integer if its value is whole.
+    package var acceptsFloatsForIntegers: Bool
 
-    package init(keyStrategy: MessagePackKeyStrategy = .asIs) { self.keyStrategy = keyStrategy }
+    package init(keyStrategy: MessagePackKeyStrategy = .asIs, acceptsFloatsForIntegers: Bool = true) {
+        self.keyStrategy = keyStrategy
+        self.acceptsFloatsForIntegers = acceptsFloatsForIntegers
+    }
 
     /// Decodes bytes that contain exactly one value.
     ///
     /// - Throws: `DecodingError`, or an error of the type.
     package func decode<T: Decodable>(_ type: T.Type, from bytes: ArraySlice<UInt8>) throws -> T {
-        let value: T = try MessagePackValueDecoder(bytes, keyStrategy, at: .root, depth: 0).decode(type)
+        let value: T = try MessagePackValueDecoder(bytes, self, at: .root, depth: 0).decode(type)
         do {
             var reader = MessagePackReader(bytes)
             try reader.skip()
@@ -50,14 +55,14 @@ extension DecodingError {
 struct MessagePackValueDecoder: Decoder {
     /// The bytes from the start of the value. More bytes may follow the value.
     let bytes: ArraySlice<UInt8>
-    let strategy: MessagePackKeyStrategy
+    let options: MessagePackDecoder
     var keys = MessagePackKeyMeaning.properties
     let path: MessagePackPath
     let depth: Int
 
-    init(_ bytes: ArraySlice<UInt8>, _ strategy: MessagePackKeyStrategy, at path: MessagePackPath, depth: Int) {
+    init(_ bytes: ArraySlice<UInt8>, _ options: MessagePackDecoder, at path: MessagePackPath, depth: Int) {
         self.bytes = bytes
-        self.strategy = strategy
+        self.options = options
         self.path = path
         self.depth = depth
     }
@@ -142,7 +147,7 @@ struct MessagePackValueDecoder: Decoder {
     func singleValueContainer() throws -> any SingleValueDecodingContainer { self }
 
     func child(_ bytes: ArraySlice<UInt8>, _ key: any CodingKey) -> MessagePackValueDecoder {
-        MessagePackValueDecoder(bytes, strategy, at: .key(key, in: path), depth: depth + 1)
+        MessagePackValueDecoder(bytes, options, at: .key(key, in: path), depth: depth + 1)
     }
 }
 
@@ -153,7 +158,15 @@ extension MessagePackValueDecoder: SingleValueDecodingContainer {
     }
 
     private func integer<T: FixedWidthInteger>() throws -> T {
-        try read { reader throws(MessagePackError) in try reader.readInteger() }
+        try read { [options] reader throws(MessagePackError) in
+            if !options.acceptsFloatsForIntegers {
+                switch try reader.peekHeader() {
+                case .float, .double: throw .unexpected(try reader.peekHeader(), expected: "an integer")
+                default: break
+                }
+            }
+            return try reader.readInteger()
+        }
     }
 
     func decode(_ type: Bool.Type) throws -> Bool { try read { r throws(MessagePackError) in try r.readBool() } }
@@ -198,7 +211,7 @@ private final class MessagePackMap {
     func value(_ name: String) -> ArraySlice<UInt8>? {
         let key =
             switch decoder.keys {
-            case .properties: decoder.strategy.key(for: name)
+            case .properties: decoder.options.keyStrategy.key(for: name)
             case .texts, .integers: name
             }
         for offset in entries.indices {
@@ -220,7 +233,7 @@ private struct MessagePackKeyedDecoding<Key: CodingKey>: KeyedDecodingContainerP
             let text = String(decoding: entry.key, as: UTF8.self)
             switch map.decoder.keys {
             case .properties:
-                return map.decoder.strategy.names(for: text).lazy.compactMap { Key(stringValue: $0) }.first
+                return map.decoder.options.keyStrategy.names(for: text).lazy.compactMap { Key(stringValue: $0) }.first
             case .texts, .integers: return Key(stringValue: text)
             }
         }

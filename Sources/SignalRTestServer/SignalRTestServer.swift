@@ -46,6 +46,14 @@ public final class SignalRTestServer: Sendable {
         }.get()
     }
 
+    /// Shuts down a server that the app releases without ``shutdown()``. The shutdown finishes a little later. A hub of
+    /// ``addHub(at:options:)`` lasts as long as its server.
+    deinit {
+        guard ownsSite else { return }
+        entrance.enter { $0.shutDown() }
+        site?.beginShutdown()
+    }
+
     // MARK: Starting
 
     /// Starts a hub on a port of the loopback interface.
@@ -56,8 +64,9 @@ public final class SignalRTestServer: Sendable {
         let site = try HubSite(options, on: MultiThreadedEventLoopGroup.singleton.next())
         let server = try await SignalRTestServer(options, site)
         do {
-            try await site.start()
+            // A client can come as soon as the port is bound.
             site.add(server.options.path, server.entrance, server.shared)
+            try await site.start()
             return server
         } catch {
             await server.shutdown()
@@ -89,12 +98,19 @@ public final class SignalRTestServer: Sendable {
     ///     replaced and shut down.
     ///   - options: The options of the hub. Those for the port, the path, the certificate, the hosts and the origins have
     ///     no effect. Default: the options of this server.
+    /// - Throws: `SignalRClientError` if this server is a hub in memory, which has no port.
     public func addHub(at path: String, options: TestHubOptions? = nil) async throws -> SignalRTestServer {
+        guard let site else {
+            throw SignalRClientError(
+                .connectionFailed,
+                "Hub not added: a hub in memory has no port to share. Make another one with inMemory(options:)."
+            )
+        }
         var options = options ?? self.options
         // The URLs of redirects also have the scheme of the site.
         (options.path, options.certificate) = (path, self.options.certificate)
         let hub = try await SignalRTestServer(options, site, isFirst: false)
-        site?.add(hub.options.path, hub.entrance, hub.shared)
+        site.add(hub.options.path, hub.entrance, hub.shared)
         return hub
     }
 
@@ -157,7 +173,8 @@ public final class SignalRTestServer: Sendable {
     // MARK: Methods
 
     /// Registers a method. The methods of one connection run one after the other, except as
-    /// ``TestHubOptions/maximumParallelCalls`` allows. A method with the name of a built-in method replaces that method.
+    /// ``TestHubOptions/maximumParallelCalls`` allows. Methods with uploads run beside the others, as in ASP.NET Core. A
+    /// method with the name of a built-in method replaces that method.
     ///
     /// The method's task is cancelled if the caller cancels the call, or if the connection ends. If the closure throws a
     /// `HubError`, the caller gets ASP.NET Core's message, which ends with the error's message. After any other error, the
@@ -173,9 +190,8 @@ public final class SignalRTestServer: Sendable {
         uploads: Int = 0,
         _ method: @escaping @concurrent @Sendable (TestHubCall, repeat each T) async throws -> R
     ) {
-        let requiresIntegers = options.requires(.integersWithoutFractions)
         register(name, uploads: uploads) { call, arguments in
-            let values = try HubMethod.bind(arguments, call, requiresIntegers, as: (repeat each T).self)
+            let values = try HubMethod.bind(arguments, call, as: (repeat each T).self)
             return .value(try call.coder.encode(try await method(call, repeat each values)))
         }
     }
@@ -186,9 +202,8 @@ public final class SignalRTestServer: Sendable {
         uploads: Int = 0,
         _ method: @escaping @concurrent @Sendable (TestHubCall, repeat each T) async throws -> Void
     ) {
-        let requiresIntegers = options.requires(.integersWithoutFractions)
         register(name, uploads: uploads) { call, arguments in
-            let values = try HubMethod.bind(arguments, call, requiresIntegers, as: (repeat each T).self)
+            let values = try HubMethod.bind(arguments, call, as: (repeat each T).self)
             try await method(call, repeat each values)
             return .void
         }
@@ -203,9 +218,8 @@ public final class SignalRTestServer: Sendable {
         uploads: Int = 0,
         _ method: @escaping @concurrent @Sendable (TestHubCall, repeat each T) async throws -> S
     ) where S: SendableMetatype, S.AsyncIterator: SendableMetatype, S.Element: Encodable & Sendable {
-        let requiresIntegers = options.requires(.integersWithoutFractions)
         register(name, uploads: uploads, streams: true) { call, arguments in
-            let values = try HubMethod.bind(arguments, call, requiresIntegers, as: (repeat each T).self)
+            let values = try HubMethod.bind(arguments, call, as: (repeat each T).self)
             let items = try await method(call, repeat each values)
             do {
                 for try await item in items {
@@ -230,9 +244,8 @@ public final class SignalRTestServer: Sendable {
         as type: (repeat each T).Type
     ) -> AsyncStream<(repeat each T)> {
         let (stream, continuation) = AsyncStream.makeStream(of: (repeat each T).self)
-        let requiresIntegers = options.requires(.integersWithoutFractions)
         register(name) { call, arguments in
-            continuation.yield(try HubMethod.bind(arguments, call, requiresIntegers, as: type))
+            continuation.yield(try HubMethod.bind(arguments, call, as: type))
             return .void
         } onRemoval: {
             continuation.finish()
@@ -351,7 +364,7 @@ public final class SignalRTestServer: Sendable {
         enter { brain in for connection in brain.connections.values { connection.link?.drop() } }
     }
 
-    /// Removes all connections without a transport, so that clients cannot resume them.
+    /// Removes all connections without a transport, so that clients cannot resume them: their requests get status 404.
     public func forgetLostConnections() async {
         await change { brain in
             for connection in Array(brain.connections.values) where connection.link == nil { brain.end(connection) }
@@ -383,8 +396,8 @@ public final class SignalRTestServer: Sendable {
     /// The requests so far, in order.
     public var requests: [TestHubRequest] { shared.records.requests }
 
-    /// The failed calls so far, in order, with the reasons: calls of methods, whose callers may not get the reason, and
-    /// calls of clients whose arguments could not be encoded.
+    /// The failed calls so far, in order, with the reasons: calls of methods, whose callers may not get the reason, items
+    /// of uploads that do not fit, and calls of clients whose arguments could not be encoded.
     public var failures: [TestHubFailure] { shared.records.failures }
 
     /// The number of connections that have completed a handshake.

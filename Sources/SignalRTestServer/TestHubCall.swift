@@ -7,15 +7,13 @@ public struct TestHubCall: Sendable {
     /// The caller's connection.
     public let connection: TestHubConnection
     private let id: String?
-    private let uploads: [AsyncThrowingStream<EncodedValue, any Error>]
+    private let method: String
+    private let uploads: [UploadBuffer]
 
-    init(
-        _ connection: TestHubConnection,
-        _ id: String?,
-        _ uploads: [AsyncThrowingStream<EncodedValue, any Error>]
-    ) {
+    init(_ connection: TestHubConnection, _ id: String?, method: String, _ uploads: [UploadBuffer]) {
         self.connection = connection
         self.id = id
+        self.method = method
         self.uploads = uploads
     }
 
@@ -28,14 +26,30 @@ public struct TestHubCall: Sendable {
     var token: String { connection.token }
 
     /// Returns the items of a stream that the caller uploads. The sequence is empty if the caller uploads no stream
-    /// with that index. It throws a `HubError` if the caller ends the stream with an error, and `CancellationError` if
-    /// the connection ends.
+    /// with that index. It throws a `HubError` if the caller ends the stream with an error, or if an item does not fit the
+    /// type, and `CancellationError` if the connection ends.
     public func upload<T: Decodable & Sendable>(_ index: Int, of type: T.Type) -> some AsyncSequence<T, any Error> {
-        upload(index).map { [coder] item in try coder.decode(type, from: item) }
+        upload(index).map { [connection, method] item in
+            do {
+                return try connection.coder.decode(type, from: item)
+            } catch {
+                let reason = "The item does not fit '\(type)': \(HubBrain.text(of: error))"
+                connection.entrance.enter { [id = connection.id] brain in
+                    brain.shared.failed(TestHubFailure(connectionID: id, method: method, reason: reason))
+                }
+                // ASP.NET Core ends the stream with this error.
+                throw HubError("Failed to bind Stream message.")
+            }
+        }
     }
 
-    func upload(_ index: Int) -> AsyncThrowingStream<EncodedValue, any Error> {
-        uploads.indices.contains(index) ? uploads[index] : AsyncThrowingStream { $0.finish() }
+    func upload(_ index: Int) -> some AsyncSequence<EncodedValue, any Error> {
+        guard uploads.indices.contains(index) else {
+            let none = UploadBuffer()
+            none.finish()
+            return none.items
+        }
+        return uploads[index].items
     }
 
     /// Calls a method of the caller, without waiting for an answer.

@@ -2,7 +2,8 @@ public import Foundation
 import RealtimeJSON
 public import SignalRClient
 
-/// The options of a ``SignalRTestServer``. The defaults are those of ASP.NET Core.
+/// The options of a ``SignalRTestServer``. The defaults are those of ASP.NET Core, except
+/// ``allowsStatefulReconnect``.
 public struct TestHubOptions: Sendable {
     // MARK: Addresses
 
@@ -46,13 +47,13 @@ public struct TestHubOptions: Sendable {
     public var maximumMessageSize = 32_768
     /// The limit for the bytes that wait for the client of one connection. If more bytes wait when the server sends
     /// another message, the server drops the transport, because the client does not read. The server ends the connection
-    /// if more bytes wait for the client's first poll, or for the client's acknowledgements on a connection that can be
-    /// resumed. Default: 16 MiB.
+    /// if more bytes wait for the client's first poll, for the client's acknowledgements on a connection that can be
+    /// resumed, in calls that wait for others, or in one upload that its method does not read. Default: 16 MiB.
     public var maximumQueueSize = 16 << 20
 
     // MARK: Resuming
 
-    /// Whether clients can resume connections. Default: `true`.
+    /// Whether clients can resume connections. Default: `true`. In ASP.NET Core, the default is that they can't.
     public var allowsStatefulReconnect = true
     /// The number of bytes that the server sends on a connection that can be resumed before it waits for an
     /// acknowledgement. Default: 100,000.
@@ -60,8 +61,8 @@ public struct TestHubOptions: Sendable {
 
     // MARK: Methods and values
 
-    /// The number of methods of one connection that may run at the same time. Streams and the built-in methods do not
-    /// count. Default: 1.
+    /// The number of methods of one connection that may run at the same time. Streams, methods with uploads and the
+    /// built-in methods do not count. Default: 1.
     public var maximumParallelCalls = 1
     /// Whether callers get the type and the description of an error that is not a `HubError`, and the reason why
     /// arguments do not fit. Default: `false`.
@@ -74,7 +75,8 @@ public struct TestHubOptions: Sendable {
     /// A closure that makes the encoder for JSON. Default: `nil`, which means the client's own encoder, which writes dates in
     /// ISO 8601 and does not change names.
     public var jsonEncoder: (@Sendable () -> JSONEncoder)?
-    /// A closure that makes the decoder for JSON. Default: `nil`, which means the client's own decoder.
+    /// A closure that makes the decoder for JSON. It accepts what a `JSONDecoder` does, so the rule
+    /// ``TestHubRule/integersWithoutFractions`` has no effect. Default: `nil`, which means the client's own decoder.
     public var jsonDecoder: (@Sendable () -> JSONDecoder)?
 
     // MARK: Tokens
@@ -112,7 +114,9 @@ public enum TestHubRule: Hashable, Sendable, CaseIterable {
     case streamCounts
     /// The header map of a MessagePack message must not be `nil`. Otherwise, the server closes the connection.
     case messagePackHeaders
-    /// An argument for an integer must not be a floating-point number, not even `2.0`. Otherwise, the call fails.
+    /// A value for an integer must not be a floating-point number, not even `2.0`: in an argument, in a property, in an
+    /// item of an upload, and in the result of a client. Otherwise, the call fails. With
+    /// ``TestHubOptions/jsonDecoder``, that decoder decides.
     case integersWithoutFractions
     /// WebSocket frames of clients must be masked. Otherwise, the server closes with code 1002.
     case maskedFrames
@@ -160,9 +164,14 @@ public enum TestHubAuthorization: Hashable, Sendable {
 
 extension TestHubOptions {
     func makeCoder(_ hubProtocol: HubProtocolType) -> HubCoder {
-        guard hubProtocol == .json else { return HubCoder(messagePack: messagePackKeys) }
+        let acceptsFractions = !requires(.integersWithoutFractions)
+        guard hubProtocol == .json else {
+            return HubCoder(messagePack: messagePackKeys, acceptsFloatsForIntegers: acceptsFractions)
+        }
+        var decoding = HubCoder.defaultDecoding
+        decoding.acceptsFractionsForIntegers = acceptsFractions
         let encoding = JSONEncodingOptions { [dateDigits] in Self.text(of: $0, digits: dateDigits) }
-        return HubCoder(encoding: encoding, jsonEncoder?(), jsonDecoder?())
+        return HubCoder(encoding: encoding, jsonEncoder?(), jsonDecoder?(), decoding: decoding)
     }
 
     private static func text(of date: Date, digits: Int?) -> String? {

@@ -93,7 +93,7 @@ import Testing
     @Test func droppedCallsWithLongNamesTakeNoMemory() {
         var held = HeldInvocations()
         func add(_ method: String, size: Int) {
-            held.add(HubInvocation(target: method), key: method, size: size)
+            held.add(HubInvocation(target: method), key: MethodName(method), size: size)
         }
         for number in 1...10 { add(String(repeating: "x", count: 201) + "\(number)", size: 256) }
         for _ in 1...300 { add("short", size: 256) }
@@ -103,6 +103,18 @@ import Testing
         // The number of names has a limit too.
         for number in 1...600 { add("\(number)", size: 256) }
         #expect(held.counts.count == 512 && held.droppedElsewhere == 10 + 88)
+    }
+
+    @Test func methodsWhoseNamesDifferInBytesAreTwo() {
+        let handlers = HandlerRegistry()
+        let composed = "Caf\u{E9}"
+        let decomposed = "Cafe\u{301}"
+        #expect(composed == decomposed)
+        _ = handlers.add(composed, isConcurrent: false) { _ in nil }
+        #expect(handlers.lookUp(decomposed).handlers.isEmpty)
+        #expect(handlers.lookUp("CAF\u{C9}").handlers.count == 1)
+        handlers.remove(decomposed)
+        #expect(handlers.lookUp(composed).handlers.count == 1)
     }
 
     @Test func theLogShowsTheStartOfALongMethodName() async throws {

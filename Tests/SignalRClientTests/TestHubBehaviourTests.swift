@@ -283,6 +283,97 @@ import Testing
         }
     }
 
+    // MARK: Calls that wait
+
+    @Test("a method with uploads does not hold up later calls")
+    func uploadsBesideCalls() async throws {
+        try await withServer { server in
+            server.on("Sum", uploads: 1) { (call: TestHubCall) in
+                var sum = 0
+                for try await number in call.upload(0, of: Int.self) { sum += number }
+                return sum
+            }
+            server.on("Twice") { (_, number: Int) in number * 2 }
+            try await withWire(server) { wire in
+                try await wire.connect()
+                try await wire.call(#"{"type":1,"invocationId":"1","target":"Sum","arguments":[],"streamIds":["u"]}"#)
+                try await wire.call(#"{"type":1,"invocationId":"2","target":"Twice","arguments":[21]}"#)
+                #expect(await wire.frame() == .text(#"{"type":3,"invocationId":"2","result":42}"# + "\u{1E}"))
+                try await wire.call(#"{"type":2,"invocationId":"u","item":5}"#)
+                try await wire.call(#"{"type":3,"invocationId":"u"}"#)
+                #expect(await wire.frame() == .text(#"{"type":3,"invocationId":"1","result":5}"# + "\u{1E}"))
+            }
+        }
+    }
+
+    @Test("a connection ends if too many bytes wait in an upload, or in calls", arguments: [true, false])
+    func waitingBytes(inUpload: Bool) async throws {
+        var options = TestHubOptions()
+        options.maximumQueueSize = 1_000
+        try await withServer(options) { server in
+            let (never, continuation) = AsyncStream.makeStream(of: Int.self)
+            server.on("Hold", uploads: inUpload ? 1 : 0) { (_: TestHubCall) in
+                for await _ in never {}
+            }
+            server.on("Take") { (_, _: String) in }
+            try await withWire(server) { wire in
+                try await wire.connect()
+                let streams = inUpload ? #","streamIds":["u"]"# : ""
+                try await wire.call(#"{"type":1,"target":"Hold","arguments":[]\#(streams)}"#)
+                let text = String(repeating: "x", count: 400)
+                for _ in 1...3 {
+                    try await wire.call(
+                        inUpload
+                            ? #"{"type":2,"invocationId":"u","item":"\#(text)"}"#
+                            : #"{"type":1,"target":"Take","arguments":["\#(text)"]}"#
+                    )
+                }
+                #expect(await wire.frame() == nil)
+            }
+            await server.waitForEnds(1)
+            continuation.finish()
+        }
+    }
+
+    @Test("items that the method has read do not count toward the limit of an upload")
+    func readBytes() async throws {
+        var options = TestHubOptions()
+        options.maximumQueueSize = 1_000
+        try await withServer(options) { server in
+            server.on("Measure", uploads: 1) { (call: TestHubCall) in
+                for try await text in call.upload(0, of: String.self) { try call.send("size", text.count) }
+            }
+            try await withWire(server) { wire in
+                try await wire.connect()
+                try await wire.call(#"{"type":1,"target":"Measure","arguments":[],"streamIds":["u"]}"#)
+                let text = String(repeating: "x", count: 400)
+                for _ in 1...5 {
+                    try await wire.call(#"{"type":2,"invocationId":"u","item":"\#(text)"}"#)
+                    #expect(await wire.frame()?.text.contains(#""arguments":[400]"#) == true)
+                }
+            }
+        }
+    }
+
+    // MARK: The end of a server
+
+    @Test("a server that the app releases ends its connections")
+    func released() async throws {
+        var server: SignalRTestServer? = try await .start()
+        let wire = try await Wire(port: server?.port ?? 0)
+        try await wire.connect()
+        server = nil
+        #expect(await wire.frame() == nil)
+    }
+
+    @Test("a hub in memory has no other hubs")
+    func hubInMemory() async throws {
+        let server = try await SignalRTestServer.inMemory()
+        let error = await #expect(throws: SignalRClientError.self) { try await server.addHub(at: "/other") }
+        #expect(error?.message.hasPrefix("Hub not added: a hub in memory has no port to share.") == true)
+        await server.shutdown()
+    }
+
     // MARK: Texts
 
     @Test("calls and handshakes that fail get ASP.NET Core's texts")
@@ -311,6 +402,9 @@ import Testing
             server.on("Count") { _ in AsyncStream<Int> { $0.finish() } }
             server.on("Throw") { (_: TestHubCall) throws -> Int in throw HubError("no") }
             server.on("Path") { (_, text: String) in text }
+            server.on("Sum", uploads: 1) { (call: TestHubCall) in
+                for try await _ in call.upload(0, of: Int.self) {}
+            }
             try await withWire(server) { wire in
                 try await wire.connect()
                 for (type, method, arguments, error) in calls {
@@ -321,6 +415,13 @@ import Testing
                         await wire.frame() == .text(#"{"type":3,"invocationId":"1","error":"\#(error)"}"# + "\u{1E}")
                     )
                 }
+                try await wire.call(#"{"type":1,"invocationId":"1","target":"Sum","arguments":[],"streamIds":["u"]}"#)
+                try await wire.call(#"{"type":2,"invocationId":"u","item":"x"}"#)
+                let error = "An unexpected error occurred invoking 'Sum' on the server. HubException: "
+                let reason = "Failed to bind Stream message."
+                #expect(await wire.frame()?.text.contains(#""error":"\#(error)\#(reason)""#) == true)
+                let reasons = server.failures.filter { $0.method == "Sum" }.map(\.reason)
+                #expect(reasons.first?.hasPrefix("The item does not fit 'Int': ") == true)
                 for (method, arguments, result) in [("Path", #"["a/é"]"#, #""a/é""#), ("nothing", "[]", "null")] {
                     try await wire.call(
                         #"{"type":1,"invocationId":"1","target":"\#(method)","arguments":\#(arguments)}"#

@@ -1,3 +1,4 @@
+import Foundation
 import SignalRClient
 import SignalRTestServer
 import TestTraits
@@ -20,6 +21,11 @@ import Testing
 
     private static let handshake = #"{"protocol":"json","version":1}"# + "\u{1E}"
     private static let add = #"{"type":1,"invocationId":"1","target":"add","arguments":[40,2]}"#
+    private static let sum = Wire.Frame.text(#"{"type":3,"invocationId":"1","result":42}"# + "\u{1E}")
+
+    private struct Counter: Codable {
+        var count: Int
+    }
 
     @Test("a POST on a WebSocket's connection gets 405")
     func postOnWebSocket() async throws {
@@ -126,14 +132,17 @@ import Testing
         }
     }
 
-    @Test("a floating-point number for an integer fails, also for an optional one and in a built-in method")
+    @Test("a floating-point number for an integer fails, also for an optional one, a property and in a built-in method")
     func floats() async throws {
         try await withRule(.integersWithoutFractions) { server, isEnforced in
             server.on("Twice") { (_, number: Int) in number * 2 }
             server.on("Perhaps") { (_, number: Int?) in (number ?? 0) * 2 }
+            server.on("Nested") { (_, counters: [Counter]) in counters.reduce(0) { $0 + $1.count } * 2 }
             try await withWire(server) { wire in
                 try await wire.connect()
-                for (method, arguments) in [("Twice", "[2.0]"), ("Perhaps", "[2.0]"), ("add", "[2.0,2]")] {
+                for (method, arguments) in [
+                    ("Twice", "[2.0]"), ("Perhaps", "[2.0]"), ("add", "[2.0,2]"), ("Nested", #"[[{"count":2.0}]]"#),
+                ] {
                     try await wire.call(
                         #"{"type":1,"invocationId":"1","target":"\#(method)","arguments":\#(arguments)}"#
                     )
@@ -155,6 +164,50 @@ import Testing
                     #expect(isEnforced == (frame?.text.contains("Failed to invoke 'Twice'") == true))
                     if !isEnforced { #expect(frame?.payload == [7, 0x95, 3, 0x80, 0xA1, 0x31, 3, 4]) }
                 }
+                // [1, {}, "1", "nested", [[{"count": 2.0}]], []]
+                var call = [0x96, 1, 0x80, 0xA1, 0x31, 0xA6] + Array("nested".utf8) + [0x91, 0x91, 0x81, 0xA5]
+                call += Array("count".utf8) + floats[0] + [0x90]
+                try await wire.send(0x82, [UInt8(call.count)] + call)
+                #expect(isEnforced == (await wire.frame()?.text.contains("Failed to invoke 'Nested'") == true))
+            }
+        }
+    }
+
+    @Test("a floating-point number for an integer fails in an item of an upload, and in the result of a client")
+    func floatsElsewhere() async throws {
+        try await withRule(.integersWithoutFractions) { server, isEnforced in
+            server.on("Sum", uploads: 1) { (call: TestHubCall) in
+                var sum = 0
+                for try await number in call.upload(0, of: Int.self) { sum += number }
+                return sum
+            }
+            server.on("Ask") { (call: TestHubCall) in try await call.invoke("count", returning: Int.self) }
+            try await withWire(server) { wire in
+                try await wire.connect()
+                try await wire.call(#"{"type":1,"invocationId":"1","target":"Sum","arguments":[],"streamIds":["u"]}"#)
+                try await wire.call(#"{"type":2,"invocationId":"u","item":2.0}"#)
+                try await wire.call(#"{"type":3,"invocationId":"u"}"#)
+                let sum = await wire.frame()?.text
+                #expect(sum?.contains(isEnforced ? "Failed to bind Stream message." : #""result":2"#) == true)
+                try await wire.call(#"{"type":1,"invocationId":"1","target":"Ask","arguments":[]}"#)
+                _ = await wire.frame()
+                try await wire.call(#"{"type":3,"invocationId":"s1","result":2.0}"#)
+                let result = await wire.frame()?.text
+                #expect(result?.contains(isEnforced ? "Error trying to deserialize" : #""result":2"#) == true)
+            }
+        }
+    }
+
+    @Test("an app's own decoder for JSON accepts floating-point numbers for integers")
+    func floatsForOwnDecoder() async throws {
+        var options = TestHubOptions()
+        options.jsonDecoder = { JSONDecoder() }
+        try await withServer(options) { server in
+            server.on("Twice") { (_, number: Int) in number * 2 }
+            try await withWire(server) { wire in
+                try await wire.connect()
+                try await wire.call(#"{"type":1,"invocationId":"1","target":"Twice","arguments":[21.0]}"#)
+                #expect(await wire.frame() == Self.sum)
             }
         }
     }
@@ -188,7 +241,11 @@ import Testing
         } _: { server, isEnforced in
             try await withWire(server) { wire in
                 try await wire.connect()
-                if !isEnforced { return try await wait(beyond: 0.4, on: server) }
+                if !isEnforced {
+                    try await pass(0.4, on: server)
+                    try await wire.call(Self.add)
+                    return #expect(await wire.frame() == Self.sum)
+                }
                 #expect(await wire.frame() == .text(#"{"type":7,"allowReconnect":true}"# + "\u{1E}"))
                 #expect(await wire.frame() == .close(1000))
             }
@@ -214,7 +271,11 @@ import Testing
         } _: { server, isEnforced in
             try await withWire(server) { wire in
                 #expect(try await wire.open())
-                if !isEnforced { return try await wait(beyond: 0.4, on: server) }
+                if !isEnforced {
+                    try await pass(0.4, on: server)
+                    try await wire.send(Self.handshake)
+                    return #expect(await wire.frame() == .text("{}\u{1E}"))
+                }
                 #expect(await wire.frame() == .text(#"{"error":"Handshake was canceled."}"# + "\u{1E}"))
                 #expect(await wire.frame() == .close(1000))
             }
@@ -232,7 +293,7 @@ import Testing
                 while try await wire.request("GET", "/hub?id=\(token)").status != 200 {
                     (token, count) = (try await Wire.negotiate(server), count + 1)
                 }
-                if isEnforced { await server.waitForEnds(count) } else { try await wait(beyond: 0.4, on: server) }
+                if isEnforced { await server.waitForEnds(count) } else { try await pass(0.4, on: server) }
                 let status = try await wire.request("POST", "/hub?id=\(token)", body: Self.handshake).status
                 #expect(status == (isEnforced ? 404 : 200))
             }
@@ -259,11 +320,5 @@ import Testing
                 #expect(next.allSatisfy { $0.contains(#""target":"news""#) })
             }
         }
-    }
-
-    /// Waits for a time, and checks that no connection has ended.
-    private func wait(beyond seconds: Double, on server: SignalRTestServer) async throws {
-        try await pass(seconds, on: server)
-        await server.waitForEnds(0)
     }
 }

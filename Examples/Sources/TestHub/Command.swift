@@ -5,6 +5,8 @@ internal import SignalRTestServer
 @main enum Command {
     static func main() async throws {
         let hub = try await TestHub.start(port: CommandLine.arguments.dropFirst().first.flatMap { Int($0) } ?? 0)
+        // The server would shut down if nothing referred to it.
+        defer { withExtendedLifetime(hub) {} }
         print("ready on \(hub.server.port)")
         // Otherwise, a script that waits for the line would not see it in a pipe.
         fflush(nil)

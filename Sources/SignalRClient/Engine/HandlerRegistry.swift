@@ -23,28 +23,28 @@ struct HeldInvocations: Sendable {
     /// In bytes of UTF-8.
     static let maximumCountedName = 200
 
-    private var invocations: [(key: String, invocation: HubInvocation, size: Int)] = []
+    private var invocations: [(key: MethodName, invocation: HubInvocation, size: Int)] = []
     /// In bytes.
     private var size = 0
     /// The numbers of calls that did not fit, by method. A server can call any number of methods with names of any
     /// length, so the number of entries and the length of their names have limits.
-    private var dropped: [String: Int] = [:]
+    private var dropped: [MethodName: Int] = [:]
     /// The number of calls that did not fit, and that ``dropped`` does not count.
     private(set) var droppedElsewhere = 0
 
     /// The numbers of calls that wait or did not fit, by method.
-    var counts: [String: Int] { invocations.reduce(into: dropped) { $0[$1.key, default: 0] += 1 } }
+    var counts: [MethodName: Int] { invocations.reduce(into: dropped) { $0[$1.key, default: 0] += 1 } }
 
     /// Adds a call. The newest calls stay. One call always stays, even if it is larger than the limit.
-    mutating func add(_ invocation: HubInvocation, key: String, size: Int) {
-        let size = size + key.utf8.count
+    mutating func add(_ invocation: HubInvocation, key: MethodName, size: Int) {
+        let size = size + key.text.utf8.count
         invocations.append((key, invocation, size))
         self.size += size
         while self.size > Self.maximumSize || invocations.count > Self.maximumCount, invocations.count > 1 {
             let oldest = invocations.removeFirst()
             self.size -= oldest.size
             let isCounted = dropped[oldest.key] != nil || dropped.count < Self.maximumCount
-            if isCounted, oldest.key.utf8.count <= Self.maximumCountedName {
+            if isCounted, oldest.key.text.utf8.count <= Self.maximumCountedName {
                 dropped[oldest.key, default: 0] += 1
             } else {
                 droppedElsewhere += 1
@@ -53,7 +53,7 @@ struct HeldInvocations: Sendable {
     }
 
     /// Removes and returns the calls of a method.
-    mutating func take(_ key: String) -> (invocations: [HubInvocation], droppedCount: Int) {
+    mutating func take(_ key: MethodName) -> (invocations: [HubInvocation], droppedCount: Int) {
         let taken = invocations.filter { $0.key == key }
         if !taken.isEmpty { invocations.removeAll { $0.key == key } }
         size -= taken.reduce(0) { $0 + $1.size }
@@ -61,10 +61,10 @@ struct HeldInvocations: Sendable {
     }
 }
 
-/// The handlers of one connection. As in .NET, names of methods are case-insensitive.
+/// The handlers of one connection.
 final class HandlerRegistry: Sendable {
     private struct State {
-        var handlers: [String: [Handler]] = [:]
+        var handlers: [MethodName: [Handler]] = [:]
         var serial: UInt64 = 0
         /// The calls that wait for a handler; nil if calls do not wait.
         var held: HeldInvocations?
@@ -81,8 +81,6 @@ final class HandlerRegistry: Sendable {
         var isHeld = false
     }
 
-    fileprivate static func key(_ method: String) -> String { method.lowercased() }
-
     private let state = NIOLockedValueBox(State())
 
     func add(
@@ -94,7 +92,7 @@ final class HandlerRegistry: Sendable {
         state.withLockedValue { state in
             state.serial += 1
             let handler = Handler(id: state.serial, isConcurrent: isConcurrent, call: call, onRemoval: onRemoval)
-            state.handlers[method.lowercased(), default: []].append(handler)
+            state.handlers[MethodName(method), default: []].append(handler)
             return handler.id
         }
     }
@@ -102,7 +100,7 @@ final class HandlerRegistry: Sendable {
     /// Removes handlers. The method releases the closures after it has unlocked the lock, because releasing a closure
     /// can run the app's `deinit` code.
     func remove(_ method: String, _ id: UInt64? = nil) {
-        let key = Self.key(method)
+        let key = MethodName(method)
         let removed = state.withLockedValue { state in
             let all = state.handlers[key] ?? []
             let rest = id.map { id in all.filter { $0.id != id } } ?? []
@@ -127,7 +125,7 @@ final class HandlerRegistry: Sendable {
     ///     because the server waits for its result.
     ///   - size: The size of the call, in bytes.
     func lookUp(_ method: String, holding invocation: HubInvocation? = nil, size: Int = 0) -> Lookup {
-        let key = Self.key(method)
+        let key = MethodName(method)
         return state.withLockedValue { state in
             guard let handlers = state.handlers[key] else {
                 guard let invocation, invocation.id == nil, state.held != nil else { return Lookup() }
@@ -148,7 +146,7 @@ final class HandlerRegistry: Sendable {
     /// Drops the calls that wait. Later calls do not wait.
     ///
     /// - Returns: The numbers of dropped calls, by method, and the number of the calls that were not counted by method.
-    func endHolding() -> (counts: [String: Int], elsewhere: Int) {
+    func endHolding() -> (counts: [MethodName: Int], elsewhere: Int) {
         let held = state.withLockedValue { state in
             defer { state.held = nil }
             return state.held

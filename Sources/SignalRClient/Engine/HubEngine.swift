@@ -721,8 +721,8 @@ final class HubEngine: LoopShell {
         loopState.value.holding?.cancel()
         loopState.value.holding = nil
         let (counts, elsewhere) = handlers.endHolding()
-        for (method, count) in counts.sorted(by: { $0.key < $1.key }) {
-            logger.log(.warning, "No handler for the method '\(Self.printable(method))': \(count) calls dropped")
+        for (method, count) in counts.sorted(by: { $0.key.text < $1.key.text }) {
+            logger.log(.warning, "No handler for the method '\(Self.printable(method.text))': \(count) calls dropped")
         }
         if elsewhere > 0 { logger.log(.warning, "No handler for other methods: \(elsewhere) calls dropped") }
     }

@@ -24,7 +24,7 @@ package struct HubCoder: Sendable {
         format = .json(encoding, encoder, decoding, decoder)
     }
 
-    package init(messagePack keys: MessagePackKeys) {
+    package init(messagePack keys: MessagePackKeys, acceptsFloatsForIntegers: Bool = true) {
         hubProtocol = .messagePack
         let strategy: MessagePackKeyStrategy =
             switch keys {
@@ -32,7 +32,10 @@ package struct HubCoder: Sendable {
             case .pascalCase: .pascalCase
             case .custom(let key, let name): .custom(key: key, name: name)
             }
-        format = .messagePack(MessagePackEncoder(keyStrategy: strategy), MessagePackDecoder(keyStrategy: strategy))
+        format = .messagePack(
+            MessagePackEncoder(keyStrategy: strategy),
+            MessagePackDecoder(keyStrategy: strategy, acceptsFloatsForIntegers: acceptsFloatsForIntegers)
+        )
     }
 
     package func encode(_ value: some Encodable) throws -> EncodedValue {

@@ -84,9 +84,6 @@ extension HubBrain {
             switch name {
             case "echo": complete(invocation, .value(try arguments.element(0)), connection)
             case "add":
-                if options.requires(.integersWithoutFractions) {
-                    for argument in arguments { try coder.hubProtocol.checkInteger(argument) }
-                }
                 let sum = try coder.decode(Int.self, from: arguments.element(0)).addingReportingOverflow(
                     coder.decode(Int.self, from: arguments.element(1))
                 )

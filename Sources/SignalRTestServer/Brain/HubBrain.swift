@@ -7,7 +7,7 @@ import SignalRCore
 final class HubBrain {
     let shared: SharedRecords
     var options: TestHubOptions
-    private var registrations: [String: (method: HubMethod, onRemoval: @Sendable () -> Void)] = [:]
+    private var registrations: [MethodName: (method: HubMethod, onRemoval: @Sendable () -> Void)] = [:]
     var connectedHandlers: [@Sendable (TestHubConnection) async -> Void] = []
     var disconnectedHandlers: [@Sendable (TestHubConnection, String?) async -> Void] = []
     var refreshedHandlers: [@Sendable (TestHubConnection) async -> Void] = []
@@ -252,6 +252,7 @@ final class HubBrain {
         let calls = connection.clientCalls
         (connection.running, connection.uploads, connection.clientCalls) = ([:], [:], [:])
         connection.waiting.removeAll()
+        connection.waitingSize = 0
         connection.beforeStart = ([], 0)
         for continuation in calls.values { continuation.resume(throwing: CancellationError()) }
         if connection.isHandshakeDone, let coder = connection.coder, !disconnectedHandlers.isEmpty {
@@ -540,7 +541,9 @@ final class HubBrain {
         switch message {
         case .invocation(let invocation): invoke(invocation, isStream: false, from: connection)
         case .streamInvocation(let invocation): invoke(invocation, isStream: true, from: connection)
-        case .streamItem(let id, let item, _): _ = connection.uploads[id]?.yield(item)
+        case .streamItem(let id, let item, _):
+            guard let size = connection.uploads[id]?.add(item) else { return }
+            if size > options.maximumQueueSize { drop(connection) }
         case .completion(let id, let outcome, _):
             if let upload = connection.uploads.removeValue(forKey: id) {
                 if case .error(let text) = outcome { upload.finish(throwing: HubError(text)) } else { upload.finish() }
@@ -580,14 +583,14 @@ final class HubBrain {
 
     /// - Parameter onRemoval: A closure that runs when another method has this name, and at the shutdown.
     func register(_ method: HubMethod, onRemoval: @escaping @Sendable () -> Void) {
-        let former = registrations.updateValue((method, onRemoval), forKey: method.name.lowercased())
+        let former = registrations.updateValue((method, onRemoval), forKey: MethodName(method.name))
         former?.onRemoval()
     }
 
     private func invoke(_ invocation: HubInvocation, isStream: Bool, from connection: ServerConnection) {
-        let name = invocation.target.lowercased()
+        let name = MethodName(invocation.target)
         let registered = registrations[name]?.method
-        guard let method = registered ?? BuiltInMethods.method(name) else {
+        guard let method = registered ?? BuiltInMethods.method(name.text) else {
             let sentence = "Failed to invoke '\(invocation.target)' due to an error on the server."
             return fail(invocation, "\(sentence) HubException: Method does not exist.", connection)
         }
@@ -613,18 +616,23 @@ final class HubBrain {
         if registered == nil, answerAtOnce(invocation, from: connection) { return }
         guard let coder = connection.coder else { return }
         let uploads = invocation.streamIDs.map { id in
-            let (stream, continuation) = AsyncThrowingStream.makeStream(of: EncodedValue.self)
-            connection.uploads[id] = continuation
-            return stream
+            let upload = UploadBuffer()
+            connection.uploads[id] = upload
+            return upload
         }
-        let call = TestHubCall(TestHubConnection(connection, coder, entrance), invocation.id, uploads)
-        let isCounted = method.isOrdered && !method.streams
+        let caller = TestHubConnection(connection, coder, entrance)
+        let call = TestHubCall(caller, invocation.id, method: invocation.target, uploads)
+        // As in ASP.NET Core, a call whose upload may last does not hold up the others.
+        let isCounted = method.isOrdered && !method.streams && method.uploads == 0
         let start = { [unowned self, unowned connection] (isCancelled: Bool) in
             self.start(method, call, invocation, isCounted: isCounted, isCancelled: isCancelled, on: connection)
         }
         if isCounted {
-            connection.waiting.append((invocation.id, false, start))
+            let size = invocation.arguments.reduce(0) { $0 + $1.count }
+            connection.waiting.append((invocation.id, size, false, start))
+            connection.waitingSize += size
             startWaiting(connection)
+            if connection.waitingSize > options.maximumQueueSize { drop(connection) }
         } else {
             start(false)
         }
@@ -635,6 +643,7 @@ final class HubBrain {
         while connection.running.values.count(where: \.isCounted) < max(options.maximumParallelCalls, 1),
             let call = connection.waiting.popFirst()
         {
+            connection.waitingSize -= call.size
             call.start(call.isCancelled)
         }
     }

@@ -34,21 +34,9 @@ extension HubMethod {
     static func bind<each T: Decodable>(
         _ arguments: [EncodedValue],
         _ call: TestHubCall,
-        _ requiresIntegers: Bool,
         as type: (repeat each T).Type
     ) throws -> (repeat each T) {
         do {
-            if requiresIntegers {
-                var index = 0
-                for type in repeat (each T).self {
-                    if type is any FixedWidthInteger.Type || type is any OptionalInteger.Type,
-                        arguments.indices.contains(index)
-                    {
-                        try call.coder.hubProtocol.checkInteger(arguments[index])
-                    }
-                    index += 1
-                }
-            }
             return try HubConnection.decode(arguments, call.coder, as: type)
         } catch {
             var count = 0
@@ -97,25 +85,7 @@ extension HubMethod {
     }
 }
 
-/// An integer that can be missing.
-private protocol OptionalInteger {}
-
-extension Optional: OptionalInteger where Wrapped: FixedWidthInteger {}
-
 extension HubProtocol {
-    /// Checks that an argument for an integer is not a floating-point number.
-    func checkInteger(_ value: EncodedValue) throws {
-        let isFloat =
-            switch self {
-            case .json:
-                value.contains { [UInt8(ascii: "."), UInt8(ascii: "e"), UInt8(ascii: "E")].contains($0) }
-                    && value.first.map { $0 == UInt8(ascii: "-") || UInt8(ascii: "0")...UInt8(ascii: "9") ~= $0 }
-                        == true
-            case .messagePack: value.first == 0xCA || value.first == 0xCB
-            }
-        if isFloat { throw HubError("The argument is a floating-point number, and the method takes an integer.") }
-    }
-
     /// Whether a MessagePack message has `nil` in the place of its header fields.
     func hasNilHeaders(_ frame: ArraySlice<UInt8>) -> Bool {
         guard self == .messagePack else { return false }

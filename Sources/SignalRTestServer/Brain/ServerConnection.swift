@@ -89,7 +89,9 @@ final class ServerConnection {
     /// The messages that wait for the handlers of the beginning, and their size.
     var beforeStart: (messages: [HubMessage], size: Int) = ([], 0)
     /// The calls that wait for the end of others. A call that the client has cancelled starts with a cancelled task.
-    var waiting = CircularBuffer<(id: String?, isCancelled: Bool, start: (_ isCancelled: Bool) -> Void)>()
+    var waiting = CircularBuffer<(id: String?, size: Int, isCancelled: Bool, start: (_ isCancelled: Bool) -> Void)>()
+    /// The size of their arguments.
+    var waitingSize = 0
     /// The running calls, by their numbers.
     var running: [UInt64: Running] = [:]
     var callCount: UInt64 = 0
@@ -121,4 +123,30 @@ final class ServerConnection {
 }
 
 /// The items of a stream that a client uploads.
-typealias UploadBuffer = AsyncThrowingStream<EncodedValue, any Error>.Continuation
+struct UploadBuffer: Sendable {
+    private let stream: AsyncThrowingStream<EncodedValue, any Error>
+    private let continuation: AsyncThrowingStream<EncodedValue, any Error>.Continuation
+    /// The size of the items that wait for the method.
+    private let size = NIOLockedValueBox(0)
+
+    init() { (stream, continuation) = AsyncThrowingStream.makeStream() }
+
+    /// Adds an item, and returns the size of the items that wait.
+    func add(_ item: EncodedValue) -> Int {
+        let size = size.withLockedValue { size in
+            size += item.count
+            return size
+        }
+        continuation.yield(item)
+        return size
+    }
+
+    func finish(throwing error: (any Error)? = nil) { continuation.finish(throwing: error) }
+
+    var items: some AsyncSequence<EncodedValue, any Error> & Sendable {
+        stream.map { [size] item in
+            size.withLockedValue { $0 -= item.count }
+            return item
+        }
+    }
+}

@@ -81,13 +81,18 @@ final class HubSite: HTTPTestService {
 
     var port: Int { state.withLockedValue { $0.listener }?.port ?? 0 }
 
-    func shutdown() async {
+    func shutdown() async { await takeListener()?.shutdown() }
+
+    func beginShutdown() { takeListener()?.beginShutdown() }
+
+    /// Removes and shuts down the hubs, and returns the listener that must be shut down.
+    private func takeListener() -> Listener? {
         let (listener, hubs) = state.withLockedValue { state in
             defer { (state.listener, state.hubs, state.endpoints) = (nil, [:], [:]) }
             return (state.listener, state.hubs.values)
         }
         for hub in hubs { hub.entrance.enter { $0.shutDown() } }
-        await listener?.shutdown()
+        return listener
     }
 
     /// Returns a path with a slash at its start and none at its end, by which the site finds hubs and endpoints. The
