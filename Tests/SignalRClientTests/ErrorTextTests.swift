@@ -82,7 +82,7 @@ struct ErrorTextTests {
         }
         let loop = NIOAsyncTestingEventLoop()
         let options = HttpConnectionOptions()
-        let url = "http://hub.test/hub"
+        let url = "http://hub.test/hub?id=hush"
         let error = NIOLockedValueBox<(any Error)?>(nil)
         let opening = Task {
             let http = HubHTTP(options, PooledHttpClient(options), hub: url)
@@ -109,7 +109,7 @@ struct ErrorTextTests {
         #expect(failure.code == .connectionFailed && failure.cause as? SignalRError == .httpTimeoutError)
         #expect(
             failure.message
-                == "Connection timed out: the request was not answered in time. A proxy may hold the answer back."
+                == "Event stream failed: http://hub.test/hub did not answer in time. A proxy may hold the answer back."
         )
     }
 

@@ -277,7 +277,8 @@ import Testing
             await server.fail(.negotiate, .body(#"{"connectionId":"\#(id)","availableTransports":[]}"#))
             let connection = connection(server) { $0.maximumMessageSize = 1_000 }
             let error = try #require(await startError(connection) as? SignalRClientError)
-            #expect(error.message == "Request failed: the response has more than 65536 bytes.")
+            let address = "\(server.url)/negotiate"
+            #expect(error.message == "Request to \(address) failed: the response has more than 65536 bytes.")
             try await connection.start()
             await connection.stop()
         }

@@ -1,3 +1,4 @@
+import Foundation
 import NIOConcurrencyHelpers
 import SignalRClient
 import SignalRTestServer
@@ -100,6 +101,47 @@ import Testing
             #expect(await inbox.next(2) == [nil, 401])
             let error = try await closed.next()
             #expect((error as? SignalRClientError)?.httpStatus == 401)
+        }
+    }
+
+    /// The request that the server refuses, beside the negotiation.
+    private static let refused: [(transport: String, words: String)?] = [
+        nil, ("WebSockets", "WebSocket to"), ("ServerSentEvents", "Event stream failed:"),
+        ("LongPolling", "Poll failed:"),
+    ]
+
+    @Test(
+        "the Retry-After of a refusal is the shortest wait before the next attempt, and the error has the address",
+        arguments: refused.indices
+    )
+    func retryAfter(index: Int) async throws {
+        struct AtOnce: RetryPolicy {
+            func nextRetryInterval(retryContext: RetryContext) -> TimeInterval? { 0 }
+        }
+        let refused = Self.refused[index]
+        try await withServer { server in
+            let refusal = TestHubResponse(status: 503, headers: ["Retry-After": "3600"])
+            server.respond(at: "/busy/negotiate") { _ in
+                guard let refused else { return refusal }
+                let transport = #"{"transport":"\#(refused.transport)","transferFormats":["Text"]}"#
+                let answer = #"{"connectionId":"x","availableTransports":[\#(transport)]}"#
+                return TestHubResponse(status: 200, body: Array(answer.utf8))
+            }
+            server.respond(at: "/busy") { _ in refusal }
+            let url = "http://127.0.0.1:\(server.port)/busy"
+            let connection = HubConnectionBuilder.patient.withUrl(url: "\(url)?key=hush").build()
+            let states = connection.states
+            let starting = Task { try? await connection.start(retrying: AtOnce()) }
+            for await state in states {
+                guard case .connecting(2, let time, let reason) = state else { continue }
+                #expect(time.timeIntervalSinceNow > 3_500)
+                let text = reason.map { "\($0)" } ?? ""
+                #expect(text.contains("\(refused?.words ?? "Negotiation failed:") \(url)"), "\(text)")
+                #expect(text.contains("HTTP status 503") && !text.contains("hush"), "\(text)")
+                break
+            }
+            await connection.stop()
+            await starting.value
         }
     }
 

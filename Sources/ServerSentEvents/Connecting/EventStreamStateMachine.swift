@@ -267,8 +267,10 @@ struct EventStreamStateMachine: LoopMachine {
         case .restart: return connect(.reconnect, now: now)
         case .answered: return finish(.success(.answered))
         case .ended where !mayRepeat: return finish(.success(.endOfResponse))
-        case .ended: return lost(EventStreamError(lossAfter: position, nil), now: now)
-        case .failed(let error): return lost(EventStreamError(lossAfter: position, error), now: now)
+        case .ended:
+            let message = "Connection to \(address) lost: the server ended the response."
+            return lost(EventStreamError(.connectionLost, message).after(position), now: now)
+        case .failed(let error): return lost(error.after(position), now: now)
         }
     }
 
@@ -419,10 +421,11 @@ extension EventStreamError {
         )
     }
 
-    /// - Parameter error: The error of the response; `nil` if the server has completed the response.
-    fileprivate init(lossAfter position: EventStreamStateMachine.Position, _ error: EventStreamError?) {
-        self = error ?? Self(.connectionLost, "Connection lost: the server ended the response.")
-        lastEventID = position.lastEventID
+    /// The error of a response that ended after this position.
+    fileprivate func after(_ position: EventStreamStateMachine.Position) -> Self {
+        var error = self
+        error.lastEventID = position.lastEventID
+        return error
     }
 }
 

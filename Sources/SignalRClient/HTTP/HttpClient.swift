@@ -64,6 +64,8 @@ public struct HttpResponse: Sendable {
     /// The values of the header fields `Set-Cookie`. The client sends these cookies with later requests of the same
     /// connection, because a load balancer may need them to find the same server.
     public let cookies: [String]
+    /// The minimum wait, from the header field `Retry-After`, before the client tries again.
+    var retryAfter = Duration.zero
 
     /// Creates a response.
     public init(statusCode: Int, cookies: [String] = []) {

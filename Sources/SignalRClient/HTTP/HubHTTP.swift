@@ -2,6 +2,14 @@ import NIOConcurrencyHelpers
 import RealtimeHTTP
 import SignalRCore
 
+/// A response of the server.
+struct HubResponse: Sendable {
+    var status: Int
+    /// The minimum wait before another attempt, if the status is a refusal.
+    var retryAfter: Duration
+    var body: [UInt8]
+}
+
 /// Sends the requests of one attempt to connect, and of the resulting transport. The requests contain the app's
 /// headers, the token, and the server's cookies.
 final class HubHTTP: Sendable {
@@ -133,13 +141,13 @@ final class HubHTTP: Sendable {
         body: (bytes: [UInt8], isBinary: Bool)? = nil,
         timeout: TimeInterval? = nil,
         maximumResponseSize: Int? = nil
-    ) async throws -> (status: Int, body: [UInt8]) {
-        func sendOnce() async throws -> (status: Int, body: [UInt8]) {
+    ) async throws -> HubResponse {
+        func sendOnce() async throws -> HubResponse {
             var request = makeRequest(method, url, body: body, timeout: timeout, token: token)
             request.maximumResponseSize = maximumResponseSize
             let (content, response) = try await client.send(request: request)
             keep(response.cookies, of: url)
-            return (response.statusCode, content.bytes)
+            return HubResponse(status: response.statusCode, retryAfter: response.retryAfter, body: content.bytes)
         }
         let response = try await sendOnce()
         guard response.status == 401, canRenewToken else { return response }

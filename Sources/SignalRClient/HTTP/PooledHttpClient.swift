@@ -52,7 +52,10 @@ final class PooledHttpClient: HttpClient {
             }
             throw SignalRClientError(
                 .connectionFailed,
-                "Request failed: the response has more than \(maximumResponseSize) bytes.",
+                """
+                Request to \(HTTPRequest.printable(url: request.url)) failed: the response has more than \
+                \(maximumResponseSize) bytes.
+                """,
                 httpStatus: response.status
             )
         }
@@ -65,8 +68,15 @@ final class PooledHttpClient: HttpClient {
             case .binary: .data(Data(response.body))
             }
         let cookies = response.headers.fields.filter { $0.name.lowercased() == "set-cookie" }.map(\.value)
-        return (body, HttpResponse(statusCode: response.status, cookies: cookies))
+        var result = HttpResponse(statusCode: response.status, cookies: cookies)
+        result.retryAfter = response.retryAfter
+        return (body, result)
     }
+}
+
+extension HTTPResponse {
+    /// The minimum wait that the server demands. As the other clients do, the client waits for up to a day.
+    var retryAfter: Duration { RetryAfter.delay(headers["Retry-After"], now: Date(), maximum: 86_400) }
 }
 
 extension HTTPRequestError {

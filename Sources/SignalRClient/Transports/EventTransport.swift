@@ -98,14 +98,21 @@ final class EventTransport: HubTransport {
     private func timeOut() {
         // The opening task may be about to continue with the open transport.
         guard state.value.opened != nil else { return }
-        let message = "Connection timed out: the request was not answered in time. A proxy may hold the answer back."
-        end(.client(SignalRClientError(.connectionFailed, message, cause: SignalRError.httpTimeoutError)))
+        end(.client(SignalRClientError(unanswered: "Event stream", by: address)))
     }
 
     private func received(_ event: HTTPStreamEvent) {
         switch event {
         case .head(let response):
-            guard response.status == 200 else { return end(.signalR(.unexpectedResponseCode(response.status))) }
+            guard response.status == 200 else {
+                let refusal = SignalRClientError(
+                    refused: "Event stream",
+                    by: address,
+                    status: response.status,
+                    retryAfter: response.retryAfter
+                )
+                return end(.client(refusal))
+            }
             if let compression = response.compression {
                 return end(.client(SignalRClientError(compression: compression, of: address, response)))
             }
@@ -113,12 +120,12 @@ final class EventTransport: HubTransport {
             state.value.opened = nil
         case .body(let bytes): read(bytes)
         case .end:
-            let message = "Connection lost: the server ended the event stream."
+            let message = "Connection to \(address) lost: the server ended the event stream."
             end(.client(SignalRClientError(.transportClosed, message)))
         case .failed(let error):
-            let place = error.url.map { " to \(HTTPRequest.printable(url: $0))" } ?? ""
+            let place = error.url.map { HTTPRequest.printable(url: $0) } ?? address
             let isOpen = state.value.opened == nil
-            let message = "Connection\(place) \(isOpen ? "lost" : "failed"): \(error.message)."
+            let message = "Connection to \(place) \(isOpen ? "lost" : "failed"): \(error.message)."
             end(.client(SignalRClientError(isOpen ? .transportClosed : error.code, message, cause: error)))
         }
     }

@@ -63,6 +63,7 @@ final class HttpConnector: HubTransportOpener {
         }
         var prepared: Prepared? = try await negotiate(http, wantsResumption)
         var reasons: [String] = []
+        var retryAfter = Duration.zero
         for offered in prepared?.negotiation.transports ?? [] {
             if let obstacle = offered.obstacle(for: hubProtocol, permitted: permitted) {
                 reasons.append("\(offered.name.shortened): \(obstacle).")
@@ -101,13 +102,19 @@ final class HttpConnector: HubTransportOpener {
                 {
                     throw error
                 }
+                if let error = error as? SignalRClientError { retryAfter = max(retryAfter, error.retryAfter) }
                 logger.log(.warning, "The transport '\(offered.name)' failed: \(error)")
                 reasons.append("\(offered.name): \(error)")
             }
         }
         var explanation = reasons.isEmpty ? "The server offers none." : reasons.prefix(10).joined(separator: " ")
         if reasons.count > 10 { explanation += " The server offers \(reasons.count - 10) more." }
-        throw SignalRClientError(.allTransportsFailed, "Connection not started: no transport works. \(explanation)")
+        var error = SignalRClientError(
+            .allTransportsFailed,
+            "Connection not started: no transport works. \(explanation)"
+        )
+        error.retryAfter = retryAfter
+        throw error
     }
 
     // MARK: Negotiation
@@ -123,12 +130,18 @@ final class HttpConnector: HubTransportOpener {
         var url = url
         try await http.renewToken()
         for _ in 0...Self.maximumRedirects {
-            let response = try await http.send(
-                .POST,
-                ConnectionURL.negotiation(url, resumable: wantsResumption),
-                maximumResponseSize: max(options.maximumMessageSize, Self.minimumAnswerSize)
-            )
-            guard response.status == 200 else { throw Self.refusal(response.status) }
+            let negotiation = ConnectionURL.negotiation(url, resumable: wantsResumption)
+            let response: HubResponse
+            do {
+                response = try await http.send(
+                    .POST,
+                    negotiation,
+                    maximumResponseSize: max(options.maximumMessageSize, Self.minimumAnswerSize)
+                )
+            } catch SignalRError.httpTimeoutError {
+                throw SignalRClientError(unanswered: "Negotiation", by: HTTPRequest.printable(url: negotiation))
+            }
+            guard response.status == 200 else { throw Self.refusal(of: negotiation, response) }
             switch try Self.answer(response.body) {
             case .accepted(let negotiation): return Prepared(negotiation: negotiation, url: url, http: http)
             case .refused(let reason): throw SignalRError.negotiationError(reason)
@@ -164,14 +177,15 @@ final class HttpConnector: HubTransportOpener {
         }
     }
 
-    private static func refusal(_ status: Int) -> SignalRClientError {
-        let hint =
-            status == 404 ? " This may not be a SignalR endpoint, or there is a proxy blocking the connection." : ""
+    private static func refusal(of url: String, _ response: HubResponse) -> SignalRClientError {
+        let isUnknown = response.status == 404
         return SignalRClientError(
-            .connectionFailed,
-            "Negotiation failed: the server answered with HTTP status \(status).\(hint)",
-            httpStatus: status,
-            cause: SignalRError.unexpectedResponseCode(status)
+            refused: "Negotiation",
+            by: HTTPRequest.printable(url: url),
+            status: response.status,
+            retryAfter: response.retryAfter,
+            hint: isUnknown
+                ? " This may not be a SignalR endpoint, or there is a proxy blocking the connection." : ""
         )
     }
 
@@ -245,8 +259,7 @@ final class HttpConnector: HubTransportOpener {
         do {
             return try await open()
         } catch {
-            let status = (error as? SignalRClientError)?.httpStatus
-            guard status == 401 || error as? SignalRError == .unexpectedResponseCode(401) else { throw error }
+            guard (error as? SignalRClientError)?.httpStatus == 401 else { throw error }
             try await http.renewToken()
             return try await open()
         }

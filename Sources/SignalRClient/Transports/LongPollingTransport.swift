@@ -1,5 +1,6 @@
 import NIOConcurrencyHelpers
 import NIOCore
+import RealtimeHTTP
 import RealtimeNetworking
 import RealtimePrimitives
 import SignalRCore
@@ -70,14 +71,26 @@ final class LongPollingTransport: HubTransport {
             receive: receive
         )
         // The server answers the first poll at once, so the answer shows whether the transport works.
-        let response = try await transport.poll(1)
-        guard response.status == 200 else { throw SignalRError.unexpectedResponseCode(response.status) }
+        let response: HubResponse
+        do {
+            response = try await transport.poll(1)
+        } catch SignalRError.httpTimeoutError {
+            throw SignalRClientError(unanswered: "Poll", by: HTTPRequest.printable(url: url))
+        }
+        guard response.status == 200 else {
+            throw SignalRClientError(
+                refused: "Poll",
+                by: HTTPRequest.printable(url: url),
+                status: response.status,
+                retryAfter: response.retryAfter
+            )
+        }
         transport.report(response.body)
         transport.state.withLockedValue { state in state.polling = Task { await transport.run() } }
         return transport
     }
 
-    private func poll(_ number: UInt64) async throws -> (status: Int, body: [UInt8]) {
+    private func poll(_ number: UInt64) async throws -> HubResponse {
         let poll = Task { [http, url, timeout] in
             try await http.send(.GET, ConnectionURL.poll(url, number: number), timeout: timeout)
         }

@@ -1,5 +1,7 @@
 import NIOConcurrencyHelpers
 import NIOCore
+import RealtimeHTTP
+import RealtimeNetworking
 import RealtimePrimitives
 import SignalRCore
 import WebSocketClient
@@ -22,6 +24,7 @@ final class WebSocketTransport: HubTransport {
         on eventLoop: any EventLoop,
         receive: @escaping OpenedTransport.Receiver
     ) async throws -> WebSocketTransport {
+        let retryAfter = NIOLockedValueBox(Duration.zero)
         do {
             let request = try WebSocketRequest(
                 url: url,
@@ -29,7 +32,14 @@ final class WebSocketTransport: HubTransport {
             )
             return try await open(connector.options, isBinary: isBinary, on: eventLoop, receive: receive) {
                 events in
-                connector.connect(to: request, on: eventLoop, receive: events)
+                connector.connect(to: request, on: eventLoop) { event in
+                    if case .refused(let response) = event {
+                        // As the other clients do, the client waits for up to a day.
+                        let delay = RetryAfter.delay(response.header("Retry-After"), now: Date(), maximum: 86_400)
+                        retryAfter.withLockedValue { $0 = delay }
+                    }
+                    events(event)
+                }
             }
         } catch let error as WebSocketError {
             let code: SignalRClientError.Code =
@@ -38,13 +48,15 @@ final class WebSocketTransport: HubTransport {
                 case .tlsFailed: .tlsFailed
                 default: .connectionFailed
                 }
-            throw SignalRClientError(
+            var failure = SignalRClientError(
                 code,
-                "WebSocket not opened. \(error.message)",
+                "WebSocket to \(HTTPRequest.printable(url: url)) not opened. \(error.message)",
                 httpStatus: error.httpStatus,
                 closeCode: error.closeCode?.rawValue,
                 cause: error
             )
+            failure.retryAfter = retryAfter.withLockedValue { $0 }
+            throw failure
         }
     }
 

@@ -127,7 +127,7 @@ extension HubStateMachine {
         abortAttempt()
         guard case .opening = reconnector.phase else { return }
         if let start, reconnector.retryCount == 0, !start.retries || !failure.mayPass { return failStart(failure) }
-        follow(reconnector.lost(failure, .ask(), now: now))
+        follow(reconnector.lost(failure, .ask(minimumDelay: failure.retryAfter), now: now))
     }
 
     mutating func failStart(_ failure: HubFailure) {
@@ -345,6 +345,9 @@ extension HubFailure {
         case .client, .signalR, .cancelled: true
         }
     }
+
+    /// The minimum wait before the next attempt.
+    fileprivate var retryAfter: Duration { if case .client(let error) = self { error.retryAfter } else { .zero } }
 
     /// Whether the server has dropped the connection.
     fileprivate var isNotFound: Bool {

@@ -21,6 +21,8 @@ public struct SignalRClientError: Error, Sendable {
     public var closeCode: Int?
     /// The underlying error, for example of the operating system; `nil` if there is none.
     public var cause: (any Error)?
+    /// The minimum wait before the next attempt, from the `Retry-After` of a refusal.
+    package var retryAfter = Duration.zero
 
     /// Creates an error.
     public init(
@@ -94,6 +96,39 @@ extension SignalRClientError {
             .messageTooLarge,
             "Connection lost: the server sent more than \(limit) bytes at once. "
                 + "Raise maximumMessageSize or receiveBufferSize."
+        )
+    }
+}
+
+extension SignalRClientError {
+    /// The error for a response that refuses an attempt to connect.
+    ///
+    /// - Parameters:
+    ///   - operation: What failed, for example "Negotiation".
+    ///   - address: The URL of the request, without secrets.
+    ///   - hint: A sentence with a space before it, or nothing.
+    package init(
+        refused operation: String,
+        by address: String,
+        status: Int,
+        retryAfter: Duration,
+        hint: String = ""
+    ) {
+        self.init(
+            .connectionFailed,
+            "\(operation) failed: \(address) answered with HTTP status \(status).\(hint)",
+            httpStatus: status,
+            cause: SignalRError.unexpectedResponseCode(status)
+        )
+        self.retryAfter = retryAfter
+    }
+
+    /// The error for a request of an attempt to connect that the server did not answer.
+    package init(unanswered operation: String, by address: String) {
+        self.init(
+            .connectionFailed,
+            "\(operation) failed: \(address) did not answer in time. A proxy may hold the answer back.",
+            cause: SignalRError.httpTimeoutError
         )
     }
 }

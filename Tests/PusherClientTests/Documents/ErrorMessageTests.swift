@@ -15,7 +15,7 @@ struct ErrorMessageTests {
     private static let asTheyAre = [
         "Invocation canceled due to the underlying connection being closed.",
         "□ When the first encrypted event arrives, the client requests the key again.",
-        "□ The environment variable □ names this proxy.", "WebSocket not opened. □",
+        "□ The environment variable □ names this proxy.", "WebSocket to □ not opened. □",
         // This string is a reason of `TLSFailure`.
         "it cannot be set up on this machine. If the system has no certificates of authorities, install "
             + "ca-certificates, or set tls.trustRoots",

@@ -163,7 +163,8 @@ struct EventStreamStateMachineTests {
     func cleanEnd() {
         var machine = Self.open()
         _ = machine.ended(1, nil, now: .seconds(1))
-        let reason = Self.error(.connectionLost, "Connection lost: the server ended the response.")
+        let message = "Connection to http://example.com lost: the server ended the response."
+        let reason = Self.error(.connectionLost, message)
         #expect(machine.drained(1, Position(), now: .seconds(1)) == [Self.ask(reason)])
     }
 
