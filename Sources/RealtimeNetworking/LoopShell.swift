@@ -95,7 +95,8 @@ extension LoopShell {
     /// once, so the shell handles events in order. If the shell is carrying out another action, the input waits.
     ///
     /// - Parameter catchesUp: Whether the machine first handles the time that was over during a suspension. The value is
-    ///   `false` for events of the connection, because data that has arrived shows that the connection works.
+    ///   `false` for events of the connection. Data may have waited since before the suspension, so the machine decides
+    ///   what it shows.
     package func step(
         catchesUp: Bool = true,
         _ input: @escaping @Sendable (inout Machine, Duration) -> [Machine.Action]

@@ -228,11 +228,25 @@ struct ReconnectingStateMachineTests {
         #expect(machine.wake(isPaused: false, now: .seconds(7_205)) == [.sendHeartbeat(1)])
         #expect(machine.wakeUp == .seconds(7_215))
         var healthy = machine
-        healthy.activity(1, now: .seconds(7_206))
+        healthy.activity(1, isPong: true, now: .seconds(7_206))
         #expect(healthy.wake(isPaused: false, now: .seconds(7_215)) == [])
         #expect(healthy.wakeUp == .seconds(7_236))
+        // After the pong, all data counts again.
+        #expect(healthy.wake(isPaused: false, now: .seconds(7_236)) == [.sendHeartbeat(1)])
+        healthy.activity(1, now: .seconds(7_237))
+        #expect(healthy.wake(isPaused: false, now: .seconds(7_246)) == [])
+        // The rest of these bytes, which takes several reads.
+        for read in 0..<3 { machine.activity(1, now: .seconds(7_205) + .milliseconds(read)) }
         let actions = machine.wake(isPaused: false, now: .seconds(7_215))
         #expect(actions.first == .abort(1))
+    }
+
+    @Test("after a suspension, any data is the answer to a heartbeat that is a message")
+    func suspensionWithMessages() {
+        var machine = Self.open(.text("heart", interval: .seconds(30), timeout: .seconds(10)))
+        #expect(machine.wake(isPaused: false, now: .seconds(3_600)) == [.sendHeartbeat(1)])
+        machine.activity(1, now: .seconds(3_601))
+        #expect(machine.wake(isPaused: false, now: .seconds(3_610)) == [])
     }
 
     /// Runs an open connection until it is lost, or for some seconds.

@@ -225,6 +225,9 @@ struct EventStreamStateMachine: LoopMachine {
     /// Handles bytes of an open response.
     mutating func activity(_ attempt: Attempt, now: Duration) {
         guard attempt == reconnector.attempt, case .open(_, let nextCheck, let isWhole) = connection else { return }
+        // After a suspension, the bytes may have waited in a buffer since before the connection died. The client cannot
+        // ask the server, so they don't count.
+        if let nextCheck, now - nextCheck > Suspension.checkInterval { return }
         connection = .open(lastActivity: now, nextCheck: nextCheck, isWhole: isWhole)
     }
 

@@ -6,6 +6,8 @@ extension HubStateMachine {
     static let resumeTimes: [Duration] = [.zero, .seconds(1), .seconds(3), .seconds(6)]
     static let resumeDeadline = Duration.seconds(10)
     static let acknowledgementDelay = Duration.seconds(1)
+    /// The time after a suspension in which the client reads what has waited in buffers.
+    private static let bufferedDataTime = Duration.seconds(1)
 
     // MARK: Inputs of the transport
 
@@ -61,7 +63,7 @@ extension HubStateMachine {
         collect { machine in
             guard machine.attempt?.id == id, machine.attempt?.info != nil else { return }
             if machine.stopping != nil { return }
-            machine.session?.lastReceived = now
+            machine.dataArrived(now: now)
             machine.attempt?.reader.append(bytes)
             do throws(HubProtocolViolation) {
                 // A message can end the attempt. The machine ignores all messages after such a message.
@@ -248,6 +250,26 @@ extension HubStateMachine {
         let due = session.lastSent + configuration.keepAliveInterval
         if due <= now { transmit(.ping, now: now) }
         waits[.keepAlive] = due <= now ? now + configuration.keepAliveInterval : due
+    }
+
+    /// Records the arrival of data, unless it may have waited in a buffer since before a suspension.
+    ///
+    /// If the silence before the data was too long, the client sends a ping, which lets a server that has dropped the
+    /// connection say so. A server that has not dropped it sends a ping of its own within half the server timeout.
+    private mutating func dataArrived(now: Duration) {
+        guard let session else { return }
+        if let ignored = session.ignoresDataUntil, now < ignored { return }
+        let check = waits[.serverTimeout] ?? now
+        guard now - check > Suspension.checkInterval else {
+            self.session?.lastReceived = now
+            return
+        }
+        guard now - session.lastReceived >= configuration.serverTimeout else { return }
+        let start = now + Self.bufferedDataTime
+        self.session?.ignoresDataUntil = start
+        self.session?.lastReceived = start - configuration.serverTimeout / 2
+        waits[.serverTimeout] = start + configuration.serverTimeout / 2
+        transmit(.ping, now: now)
     }
 
     mutating func checkServerTimeout(now: Duration) {

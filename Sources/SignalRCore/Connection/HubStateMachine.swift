@@ -113,6 +113,8 @@ package struct HubStateMachine: LoopMachine {
         var uploads: [CallID: CallID?] = [:]
         var lastSent: Duration
         var lastReceived: Duration
+        /// The time until which data may have waited since before a suspension; nil if there was none.
+        var ignoresDataUntil: Duration?
         var resumption: Resumption?
         var authentication = Authentication()
     }

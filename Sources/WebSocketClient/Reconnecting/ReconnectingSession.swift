@@ -187,8 +187,8 @@ final class ReconnectingSession: LoopShell {
             }
         case .text(let bytes): deliver(.text(String(utf8: bytes)), attempt)
         case .binary(let bytes): deliver(.binary(Array(bytes.readableBytesView)), attempt)
-        case .pong, .activity, .readComplete:
-            driver.machine.activity(attempt, now: driver.now)
+        case .pong: driver.machine.activity(attempt, isPong: true, now: driver.now)
+        case .activity, .readComplete: driver.machine.activity(attempt, now: driver.now)
         case .closed(let closure):
             if connection(attempt) != nil { forgetConnection() }
             step(catchesUp: false) { $0.closed(attempt, closure, now: $1) }

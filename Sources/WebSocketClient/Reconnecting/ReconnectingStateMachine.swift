@@ -61,6 +61,9 @@ struct ReconnectingStateMachine: LoopMachine {
         var lastHeartbeat: Duration
         /// The time of the first heartbeat since the last data arrived; `nil` if there was none.
         var unansweredSince: Duration?
+        /// Whether only a pong answers the heartbeat. Other data may have waited in a buffer since before a suspension,
+        /// and take several reads, so it doesn't show that the connection still works.
+        var needsPong = false
         /// The time of the next check or heartbeat; `nil` without a heartbeat.
         var nextCheck: Duration?
 
@@ -181,10 +184,11 @@ struct ReconnectingStateMachine: LoopMachine {
     }
 
     /// Records the arrival of data from the server.
-    mutating func activity(_ attempt: Attempt, now: Duration) {
+    mutating func activity(_ attempt: Attempt, isPong: Bool = false, now: Duration) {
         guard attempt == reconnector.attempt, case .open(var session) = connection else { return }
         // The data may have arrived before the suspension, so it does not show that the connection still works.
-        if session.wasSuspended(now: now) { return }
+        if session.wasSuspended(now: now) || session.needsPong && !isPong { return }
+        session.needsPong = false
         session.lastActivity = now
         session.unansweredSince = nil
         connection = .open(session)
@@ -244,7 +248,11 @@ struct ReconnectingStateMachine: LoopMachine {
         let timeout = configuration.heartbeat.timeout
         // The server had no chance to answer an earlier heartbeat, so the client asks again.
         let wasSuspended = session.wasSuspended(now: now)
-        if wasSuspended { session.unansweredSince = nil }
+        if wasSuspended {
+            session.unansweredSince = nil
+            // Any data can be the answer to a message.
+            session.needsPong = configuration.heartbeat.text == nil
+        }
         if let since = session.unansweredSince, now - since >= timeout {
             guard isPaused else {
                 let error = WebSocketError(

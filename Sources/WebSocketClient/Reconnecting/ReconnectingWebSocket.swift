@@ -56,6 +56,11 @@ public final class ReconnectingWebSocket: Sendable {
     /// The client sends a heartbeat each time nothing has arrived for the interval. A fixed heartbeat is sent at each
     /// interval, even while data arrives. If nothing arrives within the timeout after a heartbeat, the client considers
     /// the connection lost. The timeout may be longer than the interval. Meanwhile, the client sends further heartbeats.
+    ///
+    /// After a suspension of the computer, the client sends a heartbeat at once. Data may then have waited in a buffer
+    /// since before the connection died. So only a pong answers a ``ping(interval:timeout:isFixed:)``. After a
+    /// ``text(_:interval:timeout:isFixed:)``, any data counts as the answer, because the client doesn't know the server's
+    /// protocol. So the client can notice a dead connection later.
     public enum Heartbeat: Hashable, Sendable {
         /// The client does not detect a dead connection.
         case off

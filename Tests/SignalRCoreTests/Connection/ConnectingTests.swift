@@ -367,6 +367,37 @@ import Testing
         #expect(world.take().last == .announceClosed(.signalR(.serverTimeout(30))))
     }
 
+    /// Makes a world whose computer wakes after an hour, with messages that had waited for it.
+    private func awakened() -> World {
+        var world = World()
+        world.connect()
+        _ = world.take()
+        world.now += .seconds(3600)
+        // The rest comes with later reads.
+        for _ in 1...3 {
+            world.receive(.ping)
+            world.advance(by: .milliseconds(10))
+        }
+        return world
+    }
+
+    @Test func messagesThatWaitedDuringASuspensionDoNotKeepADeadConnection() {
+        var world = awakened()
+        #expect(world.machine.state == .connected)
+        #expect(world.take().contains { if case .write = $0 { true } else { false } })
+        world.advance(by: .seconds(16))
+        #expect(world.take().last == .announceClosed(.signalR(.serverTimeout(30))))
+    }
+
+    @Test func aConnectionThatOutlivesASuspensionStays() {
+        var world = awakened()
+        for _ in 1...5 {
+            world.advance(by: .seconds(15))
+            world.receive(.ping)
+        }
+        #expect(world.machine.state == .connected)
+    }
+
     @Test func anIdleLongPollStays() {
         var world = World()
         world.connect(.longPolling)
