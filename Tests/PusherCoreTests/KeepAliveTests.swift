@@ -90,7 +90,7 @@ struct KeepAliveTests {
     @Test(
         "The client learns an idle limit only from close codes that give no reason for the loss",
         arguments: [
-            (nil, true), (1000, true), (1001, true), (1005, true), (1006, true), (1002, false), (1009, false),
+            (nil, true), (1000, true), (1001, false), (1005, true), (1006, true), (1002, false), (1009, false),
             (1011, false), (1012, false), (3000, false), (4100, false), (4200, false), (4201, false),
         ] as [(Int?, Bool)]
     )

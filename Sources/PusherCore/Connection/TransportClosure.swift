@@ -26,11 +26,11 @@ package struct TransportClosure: Hashable, Sendable {
 
 extension TransportClosure {
     /// Whether the network may have cut an idle connection. In this case, there is no close frame, or its code gives no
-    /// reason.
+    /// reason. Code 1001 gives one: the server goes away.
     var isUnexplained: Bool {
         switch (code?.rawValue, error?.code) {
         case (nil, nil), (nil, .connectionClosed?), (nil, .connectionFailed?): true
-        case (1000?, _), (1001?, _), (1005?, _), (1006?, _): true
+        case (1000?, _), (1005?, _), (1006?, _): true
         default: false
         }
     }
