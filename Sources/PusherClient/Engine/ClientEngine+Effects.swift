@@ -32,8 +32,8 @@ extension ClientEngine {
         case .stateChanged(let old, let new):
             if old == .connected { forgetPayloads { _ in true } }
             // The network that ended the connection may also have cut the idle HTTP connections, without notice. The next
-            // authorization would wait on a dead connection.
-            if old == .connected, new != .disconnecting { requester.retireConnections() }
+            // authorization would wait on a dead connection. After `disconnect()`, the app wants no connection at all.
+            if old == .connected { requester.retireConnections() }
             debug("connection state changed from \(old.stringValue()) to \(new.stringValue())")
             notify(keep: .states) { $0.changedConnectionState(from: old, to: new) }
         case .statusChanged(let changed):

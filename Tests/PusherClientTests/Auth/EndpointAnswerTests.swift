@@ -89,6 +89,11 @@ struct EndpointAnswerTests {
             (String(repeating: "a ", count: 6_000), String(repeating: "a ", count: 5_000)),
             // PHP escapes the slashes of base64.
             (#"{"shared_secret":"\#(String(repeating: #"QUJD\/"#, count: 6))","#, #"{"shared_secret":"(hidden)","#),
+            // A body that is longer than the error keeps is still read as JSON.
+            (
+                #"{"password":"short","z":"\#(String(repeating: "a ", count: 15_000))"}"#,
+                String((#"{"password":"(hidden)","z":""# + String(repeating: "a ", count: 6_000)).prefix(10_000))
+            ),
             (#"{"auth":"nothing","code":7}"#, #"{"auth":"(hidden)","code":7}"#),
         ]
     )

@@ -14,7 +14,7 @@ import Testing
 struct ReconnectingTests {
     let world = VirtualWorld()
 
-    @Test("The client retires its idle HTTP connections when the connection ends, except after disconnect()")
+    @Test("The client retires its idle HTTP connections when the connection ends, also after disconnect()")
     func retiredConnections() async throws {
         let world = VirtualWorld()
         let pusher = try await world.makeConnectedClient()
@@ -33,8 +33,7 @@ struct ReconnectingTests {
         #expect(await reconnected() == 3)
         pusher.disconnect()
         await world.run()
-        pusher.connect()
-        #expect(await reconnected() == 3)
+        #expect(requester.retirementCount == 4)
     }
 
     @Test("the client reconnects after a loss, and announces the loss to the delegate once")

@@ -185,9 +185,7 @@ package struct EndpointAnswer {
     /// Replaces the parts of a body that may be secret: the members of objects whose names suggest credentials, and long
     /// words, which may be signatures, keys or tokens.
     static func withoutSecrets(_ body: String) -> String {
-        // A long body is cut first, so it is no longer JSON, and loses only its long words.
-        let body = body.prefix(fittingUTF8Bytes: 2 * maximumBodySize)
-        return withoutLongWords(JSONValue(parsing: body).map { withoutSecrets($0).jsonText } ?? body)
+        withoutLongWords(JSONValue(parsing: body).map { withoutSecrets($0).jsonText } ?? body)
     }
 
     private static func withoutSecrets(_ value: JSONValue) -> JSONValue {
