@@ -525,7 +525,7 @@ let package = Package(
             name: "PusherCommandTests",
             dependencies: [
                 "PusherClient", "PusherServerAPI", "ClientTestSupport", "PusherTestServer", "PusherEncryption",
-                "SocketTestSupport", "TestSupport", "TestTLS", logging, nioHTTP1, "TestTraits",
+                "WebSocketClient", "SocketTestSupport", "TestSupport", "TestTLS", logging, nioHTTP1, "TestTraits",
             ],
             swiftSettings: settings
         ),

@@ -1,6 +1,7 @@
 import NIOCore
 import NIOPosix
 import PusherEncryption
+import RealtimePrimitives
 import RealtimeTestHTTP
 
 public import struct PusherProtocol.TestServerAccess
@@ -123,7 +124,7 @@ public final class PusherTestServer: Sendable {
     ///
     /// If you start the server again after ``shutdown()``, it uses the same port.
     /// - Throws: ``ServerError`` if the server cannot bind the address and the port, the certificate or its key is
-    ///   invalid, ``Options/encryptionMasterKey`` is invalid, two applications have the same
+    ///   invalid, ``Options/encryptionMasterKey`` is invalid, two applications have the same id, key or
     ///   ``Options/socketIDPrefix``, or ``Options/tlsPort`` has no ``Options/tls``.
     public func start() async throws {
         guard SecretKey(base64: options.encryptionMasterKey) != nil else {
@@ -151,6 +152,17 @@ public final class PusherTestServer: Sendable {
                 .invalidOption,
                 "Server not started: tlsPort needs a certificate. Set tls, or remove tlsPort."
             )
+        }
+        var names: Set<String> = []
+        for application in ([options] + apps.map(\.options)).map(\.application) {
+            for (kind, name) in [("id", application.id), ("key", application.key)]
+            where !names.insert("\(kind) \(name)").inserted {
+                // Requests name an application by its id or its key.
+                throw ServerError(
+                    .invalidOption,
+                    "Server not started: two applications have the \(kind) \(name.quoted). Give each its own."
+                )
+            }
         }
         var prefixes: Set<Int> = []
         for prefix in ([options] + apps.map(\.options)).compactMap(\.socketIDPrefix)

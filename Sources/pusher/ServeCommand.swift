@@ -219,10 +219,10 @@ struct ServeCommand: AsyncParsableCommand {
     }
 
     private func addTLS(_ tls: ServeConfiguration.TLS?, to options: inout PusherTestServer.Options) throws {
+        guard (tlsCert == nil) == (tlsKey == nil) else {
+            throw ValidationError("--tls-cert and --tls-key belong together. Give both.")
+        }
         guard let certificate = tlsCert ?? tls?.certificate, let key = tlsKey ?? tls?.key else {
-            if tlsCert != nil || tlsKey != nil {
-                throw ValidationError("--tls-cert and --tls-key belong together. Give both.")
-            }
             if tlsPort != nil { throw ValidationError("--tls-port needs --tls-cert and --tls-key.") }
             return
         }

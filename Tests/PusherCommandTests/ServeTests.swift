@@ -10,6 +10,7 @@ import TestSupport
 import TestTLS
 import TestTraits
 import Testing
+import WebSocketClient
 
 @Suite("pusher serve", .serialized, .limited)
 struct ServeTests {
@@ -249,6 +250,69 @@ struct ServeTests {
         }
     }
 
+    @Test("the configuration's dialect and activity timeout hold for all apps, and each app has its own client events")
+    func effectsOfConfiguration() async throws {
+        let json = #"""
+            {
+              "dialect": "soketi", "activityTimeout": 7,
+              "apps": [
+                { "id": "1", "key": "one", "secret": "first-secret" },
+                { "id": "2", "key": "two", "secret": "second-secret", "clientEvents": false }
+              ]
+            }
+            """#
+        try await withFiles(["serve.json": json]) { folder in
+            let serve = try ToolRun(["serve", "--no-console", "--port", "0", "--config", "\(folder)/serve.json"])
+            let port = Int(try #require(await settings(serve)["port"]))
+            func makeClient(_ key: String, _ secret: String) -> Pusher {
+                Pusher(
+                    key: key,
+                    options: PusherClientOptions(
+                        authMethod: .inline(secret: secret),
+                        host: .host("127.0.0.1"),
+                        port: port,
+                        useTLS: false,
+                        logger: Logger(label: "quiet") { _ in SwiftLogNoOpLogHandler() }
+                    )
+                )
+            }
+            for key in ["one", "two"] {
+                let url = "ws://127.0.0.1:\(try #require(port))/app/\(key)?protocol=7"
+                let webSocket = try await WebSocket.connect(to: url)
+                try await webSocket.send(#"{"event":"pusher:subscribe","data":{"channel":"news"}}"#)
+                var texts: [String] = []
+                for try await message in webSocket.messages {
+                    if case .text(let text) = message { texts.append(text) }
+                    if texts.count == 2 { break }
+                }
+                #expect(texts.first?.replacing("\\", with: "").contains(#""activity_timeout":7"#) == true, "\(texts)")
+                // soketi confirms a subscription without data.
+                #expect(texts.last?.contains("subscription_succeeded") == true && texts.last?.contains("data") == false)
+                try webSocket.close()
+            }
+            let (sender, receiver) = (makeClient("one", "first-secret"), makeClient("one", "first-secret"))
+            let listening = receiver.subscribe("private-a")
+            let received = listening.events(named: "client-a")
+            receiver.connect()
+            try await listening.subscribed()
+            sender.connect()
+            let channel = sender.subscribe("private-a")
+            try await channel.subscribed()
+            channel.trigger(eventName: "client-a", data: ["a": 1])
+            #expect(await received.first { _ in true } != nil)
+            let rejected = makeClient("two", "second-secret")
+            let errors = rejected.errors
+            rejected.connect()
+            let other = rejected.subscribe("private-a")
+            try await other.subscribed()
+            other.trigger(eventName: "client-a", data: ["a": 1])
+            #expect(await errors.first { $0.code == .clientEventRejected } != nil)
+            for client in [sender, receiver, rejected] { client.disconnect() }
+            serve.process.send(SIGTERM)
+            #expect(await serve.result().status == 0)
+        }
+    }
+
     @Test("with an IPv6 address, the printed addresses have brackets")
     func addressesOfIPv6() async throws {
         let certificates = TestCertificates()
@@ -370,6 +434,13 @@ struct ServeTests {
         #expect(twice.status == 64 && twice.errors.first?.contains("Two applications have the id") == true)
         let half = try await ToolRun.result(["serve", "--port", "0", "--tls-cert", "/dev/null"])
         #expect(half.status == 64 && half.errors.first?.contains("--tls-cert and --tls-key belong together") == true)
+        let tls = #"{"tls": {"certificate": "c.pem", "key": "k.pem"}}"#
+        try await withFiles(["serve.json": tls]) { folder in
+            let mixed = try await ToolRun.result([
+                "serve", "--port", "0", "--config", "\(folder)/serve.json", "--tls-cert", "/dev/null",
+            ])
+            #expect(mixed.errors.first?.contains("--tls-cert and --tls-key belong together") == true)
+        }
     }
 
     @Test("pusher terminate closes the connections of a user")

@@ -52,6 +52,18 @@ struct SeveralAppsTests {
         }
     }
 
+    @Test("two applications with the same id or key are an error", arguments: ["id", "key"])
+    func sameNames(kind: String) async throws {
+        var options = Self.options(1)
+        var other = Self.options(2)
+        if kind == "id" { other.application.id = "1" } else { other.application.key = "key-1" }
+        options.apps = [other]
+        let error = await #expect(throws: PusherTestServer.ServerError.self) {
+            try await PusherTestServer(options: options).start()
+        }
+        #expect(error?.code == .invalidOption && error?.message.contains("two applications have the \(kind) ") == true)
+    }
+
     @Test("the key \"app\" of a further application is found")
     func keyApp() async throws {
         var options = Self.options(1)

@@ -9,7 +9,8 @@ extension PusherTestServer {
         /// Default: none.
         ///
         /// Their addresses, certificates, limits for requests, allowed origins and allowed hosts are this server's, and
-        /// their own `apps` have no effect. A request for an authorization endpoint does not name its application. The
+        /// their own `apps` have no effect. A server in memory, or in virtual time, has one application, so the option has
+        /// no effect there. A request for an authorization endpoint does not name its application. The
         /// server finds it by the socket id of an open connection, and otherwise the first application signs.
         public var apps: [Options] = []
 
