@@ -1,7 +1,11 @@
+import NIOCore
+import NIOEmbedded
 import SignalRClient
-import SignalRTestServer
 import TestTraits
 import Testing
+
+@testable import RealtimeTestHTTP
+@testable import SignalRTestServer
 
 /// Tests that the test hub does what ASP.NET Core does, byte by byte.
 @Suite("The test hub beside ASP.NET Core", .limited) struct TestHubBehaviourTests {
@@ -75,6 +79,21 @@ import Testing
                 #expect(!head.contains("Transfer-Encoding") && answer.hasSuffix("\r\n\r\né\u{1E}abc"))
             }
         }
+    }
+
+    @Test("with cut, the body of a poll's answer is written in pieces, which can end within a character")
+    func piecesOfPolls() throws {
+        let channel = EmbeddedChannel()
+        let link = PollLink(limit: 1_000, on: channel.eventLoop) { _ in }
+        link.poll(HTTPTestExchange(channel, .init(isLast: false)))
+        link.write(Array("aé\u{1E}bc".utf8), isBinary: false, pieceSize: 2)
+        channel.embeddedEventLoop.run()
+        var pieces: [[UInt8]] = []
+        while let piece = try channel.readOutbound(as: ByteBuffer.self) {
+            pieces.append(Array(piece.readableBytesView))
+        }
+        // The first one is the head.
+        #expect(pieces.dropFirst().filter { !$0.isEmpty } == [[0x61, 0xC3], [0xA9, 0x1E], [0x62, 0x63]])
     }
 
     @Test("join sends several messages in one event, and in one poll's answer")
