@@ -42,12 +42,8 @@ public final class VirtualTime: Sendable {
     /// that it gets from outside.
     public var clock: VirtualClock { VirtualClock(scheduler: scheduler) }
 
-    /// The number of tasks that sleep with ``clock`` now. Before you move the time, wait until your app's own tasks sleep:
-    ///
-    /// ```swift
-    /// await time.settle(until: { time.sleeperCount == 1 })
-    /// await time.advance(by: .seconds(5))
-    /// ```
+    /// The number of tasks that sleep with ``clock`` now. Before you move the time, wait until your app's own tasks sleep, for
+    /// example with `await time.settle(until: { time.sleeperCount == 1 })`.
     public var sleeperCount: Int { scheduler.sleeperCount }
 
     /// The virtual time. It begins with the real time. Pass it to `ConnectionStatus.remaining(at:)`.

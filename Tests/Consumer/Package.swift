@@ -6,6 +6,8 @@ import PackageDescription
 // `WITHOUT_SODIUM`, it turns off the trait that links libsodium.
 let pusherClient = Context.environment["PUSHER_CLIENT"] ?? "../.."
 
+let traits: Set<Package.Dependency.Trait> = Context.environment["WITHOUT_SODIUM"] == nil ? [.defaults] : []
+
 let client = Target.Dependency.product(name: "PusherClient", package: "PusherClient")
 let webSocket = Target.Dependency.product(name: "WebSocketClient", package: "PusherClient")
 let events = Target.Dependency.product(name: "ServerSentEvents", package: "PusherClient")
@@ -19,11 +21,7 @@ let package = Package(
     name: "Consumer",
     platforms: [.macOS(.v13)],
     dependencies: [
-        .package(
-            name: "PusherClient",
-            path: pusherClient,
-            traits: Context.environment["WITHOUT_SODIUM"] == nil ? [.defaults] : []
-        )
+        .package(name: "PusherClient", path: pusherClient, traits: traits)
     ],
     targets: [
         .target(
