@@ -204,7 +204,7 @@ THREADED = RealtimeNetworkingTests RealtimeHTTPTests WebSocketClientTests Server
 		SwitchingOverSocketsTests UnreadingServerTests ClosedPipeTests DisturbedConnectionTests KilledServerTests \
 		LostConnectionTests SilentConnectionTests BroadcastTests EventBufferTests ManyThreadsTests CallbackQueueTests \
 		AwaitedListenerTests SharingTests ReleaseTests LifetimeTests MetricsTests ServiceTests)
-ONE_THREAD = CompressionTests ConnectionWalkTests EventStreamParserTests ParserVectorTests WebSocketFrameReaderTests \
+ONE_THREAD = ConnectionWalkTests EventStreamParserTests ParserVectorTests WebSocketFrameReaderTests \
 	WebSocketFrameWriterTests ReconnectingStateMachineTests EventStreamStateMachineTests
 THREADED_TARGETS = $(sort $(foreach suite,$(THREADED),$(firstword $(subst ., ,$(suite)))))
 test-threads: export PUSHER_TESTS = $(THREADED_TARGETS)

@@ -26,8 +26,13 @@ struct AspNetHubTests {
         let builder = HubConnectionBuilder.patient.withUrl(url: "\(baseURL ?? "")/\(hub)", options: options)
             .withHubProtocol(hubProtocol: route.hubProtocol)
         let connection = configure(builder).build()
-        try await connection.start()
-        try await body(connection)
+        do {
+            try await connection.start()
+            try await body(connection)
+        } catch {
+            await connection.stop()
+            throw error
+        }
         await connection.stop()
     }
 

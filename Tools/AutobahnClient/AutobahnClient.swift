@@ -19,7 +19,11 @@ struct AutobahnClient: AsyncParsableCommand {
     @Option(help: "The time limit of a case, in seconds.")
     var caseSeconds = 600
 
-    private static let goodBehaviors: Set<String> = ["OK", "NON-STRICT", "INFORMATIONAL", "UNIMPLEMENTED"]
+    @Option(help: "The number of cases that the server must have.")
+    var expected: Int?
+
+    // With UNIMPLEMENTED, a case of compression says that nothing was compressed.
+    private static let goodBehaviors: Set<String> = ["OK", "NON-STRICT", "INFORMATIONAL"]
 
     /// The server's result of a case.
     private struct Answer: Decodable {
@@ -30,6 +34,9 @@ struct AutobahnClient: AsyncParsableCommand {
     func run() async throws {
         guard let answer = try await visit("/getCaseCount"), let count = Int(answer), count > 0 else {
             throw ValidationError("The server did not report its number of cases.")
+        }
+        if let expected, count != expected {
+            throw ValidationError("The server has \(count) cases instead of \(expected).")
         }
         var failures: [String] = []
         var counts: [String: Int] = [:]

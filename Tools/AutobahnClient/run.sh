@@ -47,7 +47,10 @@ port=$(python3 -c 'import socket; s = socket.socket(); s.bind(("127.0.0.1", 0));
 bash "$AUTOBAHN" --compression --background ${CASES:+--cases "$CASES"} "$directory" "$port"
 
 client_status=0
-"$client" "ws://127.0.0.1:$port" --agent "$agent" || client_status=$?
+expected=()
+# The cases of RFC 6455, and those of RFC 7692 in the sections 12 and 13.
+if [ -z "${CASES:-}" ]; then expected=(--expected 517); fi
+"$client" "ws://127.0.0.1:$port" --agent "$agent" "${expected[@]}" || client_status=$?
 summary_status=0
 bash "$AUTOBAHN" --summary "$directory" "$agent" || summary_status=$?
 if [ "$summary_status" -ne 0 ]; then exit "$summary_status"; fi
