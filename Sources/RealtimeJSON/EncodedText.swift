@@ -76,9 +76,13 @@ struct EncodedText {
         }
     }
 
-    /// The number of elements in a container.
-    func count(at position: ContainerPosition) -> Int {
-        position.depth < frames.count ? frames[position.depth].count : 0
+    /// The number of elements in a container. The number of a closed one is unknown.
+    mutating func count(at position: ContainerPosition) -> Int {
+        guard position.depth < frames.count, frames[position.depth].owner == position.owner else {
+            needsFoundation = true
+            return 0
+        }
+        return frames[position.depth].count
     }
 
     /// Begins an element. Returns whether the container is still open.
