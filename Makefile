@@ -128,6 +128,10 @@ consumer-check: setup
 	$(SWIFT) build $(FLAGS) --package-path Tests/Consumer $(IN_OUR_BUILD)
 	.build/debug/Consumer
 
+# Prints a variable, for scripts.
+print-%:
+	@echo $($*)
+
 # Uses the modules that were built for the tests. snippets.py describes the marks of examples that do not compile alone.
 .PHONY: check-snippets
 check-snippets: build
@@ -138,10 +142,6 @@ check-snippets: build
 # looks for both imports. A suite without the trait `limited` would start its tests beside all others. The last check
 # looks for boxes of functions: a generic box wraps a bare function once more at each read, and keeps the wrapper. It
 # finds only functions that are written in the type of the box.
-# Prints a variable, for scripts.
-print-%:
-	@echo $($*)
-
 lint:
 	$(SWIFT) format lint --strict --parallel --recursive $(FORMATTED)
 	@test -d Sources/PusherCore -a -d Sources/SignalRCore

@@ -1,7 +1,7 @@
 /// JSON text that is written from the beginning to the end, and the containers that are open.
 ///
-/// Types usually encode one container after the other, and each key once. Whatever does not follow this order sets
-/// ``needsFoundation``.
+/// Types usually encode one container after the other, and each key once. A container that is used after its
+/// end or in turns with another one, and a repeated key, set ``needsFoundation``.
 struct EncodedText {
     /// A container that is open.
     private struct Frame {

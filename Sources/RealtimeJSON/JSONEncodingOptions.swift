@@ -3,7 +3,8 @@ package import Foundation
 /// The options of the JSON encoder that this package uses unless the app passes a `JSONEncoder`.
 ///
 /// The encoder writes the same values as a new `JSONEncoder`, several times as fast. The order of members is the order in
-/// which the type encodes them, and slashes are not escaped.
+/// which the type encodes them, and slashes are not escaped. If a type does what the encoder can't do, or has an error,
+/// `JSONEncoder` encodes the value, so `encode(to:)` of the app's type is called a second time.
 package struct JSONEncodingOptions: Sendable {
     /// Returns a date as the content of a string; nil if the form has no text for the date. Without a closure, a date is
     /// the number of seconds since the beginning of 2001.

@@ -342,7 +342,7 @@ struct ServeTests {
             .replacing("http://localhost:8000/webhooks", with: webhook)
     }
 
-    @Test("the documented configuration works: webhooks, an encryption key, TLS and two applications")
+    @Test("the documented configuration works: webhooks, an encryption key, TLS and two applications", .needsSodium)
     func configuration() async throws {
         try await HTTPTestServer.serving({ _ in .answer(200) }) { receiver in
             let certificates = TestCertificates()
@@ -413,7 +413,7 @@ struct ServeTests {
         }
     }
 
-    @Test("options of the command line replace those of the configuration, and --app adds applications")
+    @Test("options of the command line replace those of the configuration, and --app adds applications", .needsSodium)
     func precedence() async throws {
         let json = #"{"port": 1, "apps": [{"id": "1", "key": "of-file", "secret": "s", "clientEvents": true}]}"#
         try await withFiles(["serve.json": json]) { folder in

@@ -65,7 +65,11 @@ struct VirtualTimeTests {
         }
     }
 
-    @Test("subscribes to channels of all kinds", arguments: [PusherTransport.webSocket, .httpStreaming, .httpPolling])
+    @Test(
+        "subscribes to channels of all kinds",
+        .needsSodium,
+        arguments: [PusherTransport.webSocket, .httpStreaming, .httpPolling]
+    )
     func kinds(_ transport: PusherTransport) async throws {
         try await PusherTestServer.withVirtualTime { time, server, options in
             options.transports = PusherTransports([transport])

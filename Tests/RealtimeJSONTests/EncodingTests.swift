@@ -203,6 +203,20 @@ struct EncodingTests {
         )
     }
 
+    @Test("agrees with Foundation about the count of a container after its end")
+    func countOfClosed() {
+        expectAgreement(
+            ByHand { encoder in
+                var container = encoder.container(keyedBy: Key.self)
+                var list = container.nestedUnkeyedContainer(forKey: .list)
+                try list.encode(1)
+                try container.encode("x", forKey: .a)
+                try container.encode(list.count, forKey: .b)
+            },
+            isOurs: false
+        )
+    }
+
     @Test("agrees with Foundation about a container that is asked for twice")
     func twice() {
         expectAgreement(
