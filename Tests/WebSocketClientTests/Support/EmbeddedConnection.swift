@@ -97,8 +97,9 @@ struct EmbeddedConnection {
         stopReading()
     }
 
-    /// Returns the bytes that were sent since the last call.
+    /// Returns the bytes that were sent since the last call. The connection writes at the end of the loop's turn.
     func takeBytes() throws -> ByteBuffer {
+        loop.run()
         var bytes = ByteBuffer()
         while let part = try channel.readOutbound(as: ByteBuffer.self) { bytes.writeImmutableBuffer(part) }
         return bytes
