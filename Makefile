@@ -151,7 +151,7 @@ lint:
 	@! grep -rn 'withTaskCancellationHandler' Sources --include='*.swift' | grep -v RealtimePrimitives/CancellationHandler.swift
 	@suites=$$(grep -rl --include='*.swift' '@Suite' Tests/*Tests | xargs grep -L '\.limited'); \
 		[ -z "$$suites" ] || { echo "without the trait limited: $$suites" >&2; exit 1; }
-	@for suite in $(THREADED) $(ONE_THREAD); do name=$${suite##*.}; \
+	@for suite in $(THREADED) $(UNTHREADED); do name=$${suite##*.}; \
 		[ -d Tests/$$name ] || grep -rqE "struct $$name\b" Tests/*Tests || { echo "no suite $$suite" >&2; exit 1; }; done
 	@! grep -rnE --include='*.swift' --exclude-dir=.build '(NIOLockedValueBox|NIOLoopBoundBox|Mutex)<[^>]*->' Sources Tests Tools Examples Benchmarks/Sources
 
@@ -194,8 +194,8 @@ test-thread-sanitizer: setup
 
 # The targets and suites whose tests use several threads: sockets, callback queues, sequences and the test servers. The
 # other tests step machines or virtual time on one thread. The last two suites need traits, so other runs do not have them.
-# The tests run one at a time: beside others, a test of long polling has hung once, for a reason that is not known. Some
-# suites of these targets use one thread only, and take minutes in this build.
+# The suites in UNTHREADED are skipped: they use one thread, or repeat for 500 clients what other suites do for a few, and
+# would take minutes in this build. `make test-thread-sanitizer` runs them too.
 THREADED = RealtimeNetworkingTests RealtimeHTTPTests WebSocketClientTests ServerSentEventsTests SignalRClientTests \
 	PusherSwiftProgramTests Swift6ProgramTests \
 	$(addprefix PusherTestServerTests.,ListenerTests EndpointsOnSocketsTests HTTPTransportSocketTests UnreadingClientTests \
@@ -204,14 +204,14 @@ THREADED = RealtimeNetworkingTests RealtimeHTTPTests WebSocketClientTests Server
 		SwitchingOverSocketsTests UnreadingServerTests ClosedPipeTests DisturbedConnectionTests KilledServerTests \
 		LostConnectionTests SilentConnectionTests BroadcastTests EventBufferTests ManyThreadsTests CallbackQueueTests \
 		AwaitedListenerTests SharingTests ReleaseTests LifetimeTests MetricsTests ServiceTests)
-ONE_THREAD = ConnectionWalkTests EventStreamParserTests ParserVectorTests WebSocketFrameReaderTests \
-	WebSocketFrameWriterTests ReconnectingStateMachineTests EventStreamStateMachineTests
+UNTHREADED = ConnectionWalkTests EventStreamParserTests ParserVectorTests WebSocketFrameReaderTests \
+	WebSocketFrameWriterTests ReconnectingStateMachineTests EventStreamStateMachineTests ManyTestsAtOnceTests
 THREADED_TARGETS = $(sort $(foreach suite,$(THREADED),$(firstword $(subst ., ,$(suite)))))
 test-threads: export PUSHER_TESTS = $(THREADED_TARGETS)
 test-threads: setup
 	SWIFT_DETERMINISTIC_HASHING=1 $(SWIFT) build --build-tests $(FLAGS) $(THREAD_SANITIZER) $(PROGRESS)
-	$(SWIFT) test $(FLAGS) $(THREAD_SANITIZER) $(QUIET) --no-parallel \
-		$(foreach suite,$(THREADED),--filter $(suite)) $(foreach suite,$(ONE_THREAD),--skip $(suite))
+	$(SWIFT) test $(FLAGS) $(THREAD_SANITIZER) $(QUIET) \
+		$(foreach suite,$(THREADED),--filter $(suite)) $(foreach suite,$(UNTHREADED),--skip $(suite))
 
 # Compares 200,000 frames, and as many JSON documents. The build contains only the decoders and the generators. The second
 # run uses the code for processors without known vector instructions.

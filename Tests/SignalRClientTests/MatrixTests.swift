@@ -177,7 +177,7 @@ import Testing
     @Test(arguments: Route.all) func manySmallCallsStayInOrder(_ route: Route) async throws {
         try await withConnection(route) { connection, _ in
             // With the other transports, each call needs a request, so the test makes fewer calls.
-            let count = route.transport != .webSockets ? 300 : route.hubProtocol == .json ? 10_000 : 1_000
+            let count = route.transport != .webSockets ? 300 : route.hubProtocol == .json ? 3_000 : 1_000
             let inbox = Inbox<[Int]>()
             let collector = Collector(count) { inbox.add($0) }
             await connection.on("number") { (number: Int) in await collector.add(number) }

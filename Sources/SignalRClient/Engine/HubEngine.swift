@@ -25,7 +25,8 @@ final class HubEngine: LoopShell {
         case item(UploadWindow, Int)
     }
 
-    private struct LoopState {
+    /// The state that only the event loop uses. It's an object, because each look into a box copies its value.
+    private final class LoopState {
         var transport: (attempt: AttemptID, transport: any HubTransport)?
         /// The current attempt to open a transport, and the events that have already arrived over the transport.
         var opening: (attempt: AttemptID, task: Task<Void, Never>)?

@@ -200,22 +200,22 @@ struct AwaitedListenerTests {
     @Test("all buffers share a limit, and buffers that nobody reads use at most half of the limit")
     func total() async throws {
         let (pusher, channel) = try await subscribed(
-            .virtual(limits: .init(listenerBufferSize: 10_000_000, totalBufferSize: 1_000_000))
+            .virtual(limits: .init(listenerBufferSize: 1_000_000, totalBufferSize: 100_000))
         )
         let unread = [channel.events, channel.events, channel.events]
         let received = Log<Int>()
         channel.bind { received.append($0.data?.utf8.count ?? 0) }
-        try await publish(1...99, bytes: 70_000)
+        try await publish(1...99, bytes: 7_000)
         for _ in 1...3 { await world.advance(by: ClientEngine.stallTime) }
-        try await publish(100...100, bytes: 70_000)
+        try await publish(100...100, bytes: 7_000)
         #expect(received.count == 100)
         var kept = 0
         for sequence in unread {
             #expect(sequence.droppedCount > 0)
             kept += 100 - sequence.droppedCount
         }
-        let limit = 1_000_000 / 2 + 3 * 70_300
-        #expect(kept * 70_000 <= limit)
+        let limit = 100_000 / 2 + 3 * 7_300
+        #expect(kept * 7_000 <= limit)
         #expect(pusher.statistics.events.dropped == [.sequenceOverflow: 300 - kept])
         #expect(pusher.connection.connectionState == .connected)
     }
