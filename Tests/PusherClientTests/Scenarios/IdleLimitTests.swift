@@ -24,7 +24,7 @@ struct IdleLimitTests {
         world.server.setIdleLimit(.init(.seconds(seconds), ending: ending))
         let pusher = try await world.makeConnectedClient()
         let channel = pusher.subscribe("orders")
-        await world.advance(by: .seconds(600))
+        await world.advance(by: .seconds(min(60 * seconds, 600)))
         #expect(world.connectionCount <= 4)
         #expect(channel.subscribed)
         let interval = try #require(pusher.statistics.pings.keepAliveInterval)

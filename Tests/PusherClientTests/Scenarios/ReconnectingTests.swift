@@ -194,7 +194,7 @@ struct ReconnectingTests {
     @Test("many clients reconnect over half a minute, and not all at once")
     func herd() async throws {
         // A client over HTTP needs several times as much work, so the test has fewer clients over HTTP.
-        let count = world.transport == .webSocket ? 1_000 : 200
+        let count = world.transport == .webSocket ? 500 : 200
         let clients = try await makeClientsInOutage(count: count, of: .seconds(90))
         var (connected, largest) = (0, 0)
         for _ in 1...30 {

@@ -3,11 +3,11 @@ import TestTraits
 import Testing
 import WebSocketClient
 
-private let baseURL = ProcessInfo.processInfo.environment["ASPNET_HUB_URL"]
+private let echoURL = ProcessInfo.processInfo.environment["ECHO_URL"]
 
-/// Tests of WebSockets of ASP.NET Core. `.ci/aspnet-hub` starts the server and passes its address.
-@Suite("WebSockets of ASP.NET Core", .enabled(if: baseURL != nil, "ASPNET_HUB_URL is not set."), .limited)
-struct AspNetEchoTests {
+/// Tests with servers by others. `.ci/aspnet-hub` and `.ci/ws-echo` start one and pass the URL of its echo.
+@Suite("Echo servers by others", .enabled(if: echoURL != nil, "ECHO_URL is not set."), .limited)
+struct EchoServerTests {
     /// Without compression, and with it if the trait is on.
     private static let options: [WebSocketOptions] = {
         let plain = WebSocketOptions()
@@ -26,7 +26,7 @@ struct AspNetEchoTests {
         ["", "?deflate=false", "?noContextTakeover=true"]
     )
     func echo(_ options: WebSocketOptions, query: String) async throws {
-        let url = (baseURL ?? "").replacing("http://", with: "ws://") + "/echo" + query
+        let url = try #require(echoURL) + query
         let socket = try await WebSocket.connect(to: url, subprotocols: ["first", "second"], options: options)
         #expect(socket.subprotocol == "second")
         var messages = socket.messages.makeAsyncIterator()
