@@ -87,6 +87,9 @@ struct MessagePackValueDecoder: Decoder {
         if type == Date.self, let value = try decodeDate() as? T { return value }
         if type == URL.self, let value = try decodeText("a URL", URL.init(string:)) as? T { return value }
         if type == Decimal.self, let value = try decodeDecimal() as? T { return value }
+        if let type = type as? any IntegerKeyedDecodable.Type, isMap, let value = try type.init(fromMap: self) as? T {
+            return value
+        }
         var decoder = self
         decoder.keys = MessagePackKeyMeaning(of: type)
         return try T(from: decoder)
@@ -124,8 +127,18 @@ struct MessagePackValueDecoder: Decoder {
     // MARK: Containers
 
     func container<Key: CodingKey>(keyedBy type: Key.Type) throws -> KeyedDecodingContainer<Key> {
-        let entries = try read { reader throws(MessagePackError) in
-            var entries: [MessagePackMap.Entry] = []
+        let map = MessagePackMap(entries: try mapEntries(), decoder: self)
+        return KeyedDecodingContainer(MessagePackKeyedDecoding<Key>(map: map))
+    }
+
+    private var isMap: Bool {
+        if case .map = try? MessagePackReader(bytes).peekHeader() { true } else { false }
+    }
+
+    /// Returns the pairs of a map, whose keys become text.
+    func mapEntries() throws -> [MessagePackMapEntry] {
+        try read { reader throws(MessagePackError) in
+            var entries: [MessagePackMapEntry] = []
             for _ in 0..<(try reader.readMapCount()) {
                 let key: ArraySlice<UInt8> =
                     switch try reader.peekHeader() {
@@ -134,12 +147,10 @@ struct MessagePackValueDecoder: Decoder {
                     case .unsigned, .negative: Array("\(try reader.readInteger(as: Int128.self))".utf8)[...]
                     default: try reader.readValue()
                     }
-                entries.append(MessagePackMap.Entry(key: key, value: try reader.readValue()))
+                entries.append(MessagePackMapEntry(key: key, value: try reader.readValue()))
             }
             return entries
         }
-        let map = MessagePackMap(entries: entries, decoder: self)
-        return KeyedDecodingContainer(MessagePackKeyedDecoding<Key>(map: map))
     }
 
     func unkeyedContainer() throws -> any UnkeyedDecodingContainer { try MessagePackUnkeyedDecoding(self) }
@@ -191,19 +202,20 @@ extension MessagePackValueDecoder: SingleValueDecodingContainer {
     func decode(_ type: UInt64.Type) throws -> UInt64 { try integer() }
 }
 
-/// The pairs of a map, as positions in the bytes.
-private final class MessagePackMap {
-    struct Entry {
-        var key: ArraySlice<UInt8>
-        var value: ArraySlice<UInt8>
-    }
+/// A pair of a map, as positions in the bytes.
+struct MessagePackMapEntry {
+    var key: ArraySlice<UInt8>
+    var value: ArraySlice<UInt8>
+}
 
-    let entries: [Entry]
+/// The pairs of a map, found by their keys.
+private final class MessagePackMap {
+    let entries: [MessagePackMapEntry]
     let decoder: MessagePackValueDecoder
     /// The index of the next entry to try. Most types read their properties in the order of the bytes.
     private var next = 0
 
-    init(entries: [Entry], decoder: MessagePackValueDecoder) {
+    init(entries: [MessagePackMapEntry], decoder: MessagePackValueDecoder) {
         self.entries = entries
         self.decoder = decoder
     }
@@ -212,7 +224,7 @@ private final class MessagePackMap {
         let key =
             switch decoder.keys {
             case .properties: decoder.options.keyStrategy.key(for: name)
-            case .texts, .integers: name
+            case .dictionary: name
             }
         for offset in entries.indices {
             let index = (next + offset) % entries.count
@@ -234,7 +246,7 @@ private struct MessagePackKeyedDecoding<Key: CodingKey>: KeyedDecodingContainerP
             switch map.decoder.keys {
             case .properties:
                 return map.decoder.options.keyStrategy.names(for: text).lazy.compactMap { Key(stringValue: $0) }.first
-            case .texts, .integers: return Key(stringValue: text)
+            case .dictionary: return Key(stringValue: text)
             }
         }
     }

@@ -41,6 +41,7 @@ final class MessagePackOutput {
             )
         case let value as URL: writer.write(value.absoluteString)
         case let value as Decimal: writer.write(value.description)
+        case let value as any IntegerKeyedEncodable: try value.encode(to: self, strategy, at: path)
         default:
             let encoder = MessagePackValueEncoder(self, strategy, keys: MessagePackKeyMeaning(of: T.self), at: path)
             try value.encode(to: encoder)
@@ -88,10 +89,9 @@ final class MessagePackContainer {
     func add(_ key: (any CodingKey)?) {
         count += 1
         guard let key else { return }
-        switch (keys, key.intValue) {
-        case (.properties, _): output.writer.write(strategy.key(for: key.stringValue))
-        case (.integers, let number?): output.writer.write(number)
-        case (.texts, _), (.integers, nil): output.writer.write(key.stringValue)
+        switch keys {
+        case .properties: output.writer.write(strategy.key(for: key.stringValue))
+        case .dictionary: output.writer.write(key.stringValue)
         }
     }
 

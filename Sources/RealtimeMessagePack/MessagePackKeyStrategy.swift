@@ -29,26 +29,14 @@ package enum MessagePackKeyStrategy: Sendable {
 enum MessagePackKeyMeaning {
     /// The keys are names of properties, so the strategy applies to them.
     case properties
-    /// The keys are the texts of a dictionary.
-    case texts
-    /// The keys are the integers of a dictionary.
-    case integers
+    /// The keys are those of a dictionary.
+    case dictionary
 
-    init(of type: Any.Type) {
-        self =
-            switch type {
-            case is any StringKeyedDictionary.Type: .texts
-            case is any IntegerKeyedDictionary.Type: .integers
-            default: .properties
-            }
-    }
+    init(of type: Any.Type) { self = type is any KeyedDictionary.Type ? .dictionary : .properties }
 }
 
-private protocol StringKeyedDictionary {}
-extension Dictionary: StringKeyedDictionary where Key == String {}
-
-private protocol IntegerKeyedDictionary {}
-extension Dictionary: IntegerKeyedDictionary where Key == Int {}
+private protocol KeyedDictionary {}
+extension Dictionary: KeyedDictionary where Key: CodingKeyRepresentable {}
 
 /// The key of an array element, of a reference to a superclass, or of a dictionary value.
 struct MessagePackKey: CodingKey {

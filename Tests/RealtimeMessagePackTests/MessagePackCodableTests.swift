@@ -155,6 +155,57 @@ extension CodableSample {
         #expect(try encode(Numbered()) == hex("81 a3 6f 6e 65 c3"))
     }
 
+    @Test func aDictionaryMayHaveIntegersOfAnyWidthAsKeys() throws {
+        func check<Key: FixedWidthInteger & Codable>(_ type: Key.Type) throws {
+            let keys = Set([Key.min, 0, 1, .max])
+            for key in keys {
+                let bytes = try encode([key: "a"])
+                #expect(bytes == hex("81") + (try encode(key)) + hex("a1 61"))
+                #expect(try MessagePackDecoder().decode([Key: String].self, from: bytes[...]) == [key: "a"])
+            }
+            let all = Dictionary(uniqueKeysWithValues: keys.map { ($0, [$0: Bool?.some(true)]) })
+            #expect(try MessagePackDecoder().decode([Key: [Key: Bool?]].self, from: encode(all)[...]) == all)
+            let wrapped: [[Key: Int]?] = [nil, [:], [1: 2]]
+            #expect(try MessagePackDecoder().decode([[Key: Int]?].self, from: encode(wrapped)[...]) == wrapped)
+            #expect(try encode(wrapped) == hex("93 c0 80 81 01 02"))
+        }
+        try check(Int8.self)
+        try check(Int16.self)
+        try check(Int32.self)
+        try check(Int64.self)
+        try check(Int.self)
+        try check(UInt8.self)
+        try check(UInt16.self)
+        try check(UInt32.self)
+        try check(UInt64.self)
+        try check(UInt.self)
+        #expect(throws: EncodingError.self) { try encode([Int128.max: true]) }
+    }
+
+    @Test func integersAsKeysMayArriveAsText() throws {
+        // JavaScript has only text as keys.
+        #expect(try decode("81 a2 2d 31 a1 61") == [Int32(-1): "a"])
+        #expect(try decode("81 a2 2d 31 a1 61") == [-1: "a"])
+        // Other encoders of Swift may write an array of keys and values.
+        #expect(try decode("92 ff a1 61") == [Int32(-1): "a"])
+        let error = #expect(throws: DecodingError.self) {
+            try decode("81 01 81 cd 01 00 c3", as: [Int8: [Int8: Bool]].self)
+        }
+        guard case .typeMismatch(_, let context) = error else { throw try #require(error) }
+        #expect(context.codingPath.map(\.stringValue) == ["1", "256"])
+        #expect(throws: DecodingError.self) { try decode("81 a1 61 c3", as: [UInt8: Bool].self) }
+        #expect(throws: DecodingError.self) { try decode("81 ff c3", as: [UInt8: Bool].self) }
+        #expect(throws: DecodingError.self) { try decode("92 01", as: [Int: Bool].self) }
+    }
+
+    @Test func keysThatAreNoTextKeepTheirNames() throws {
+        enum Color: String, Codable, CodingKeyRepresentable { case red }
+        let bytes = try encode([Color.red: 1], .pascalCase)
+        #expect(bytes == hex("81 a3") + Array("red".utf8) + hex("01"))
+        let decoder = MessagePackDecoder(keyStrategy: .pascalCase)
+        #expect(try decoder.decode([Color: Int].self, from: bytes[...]) == [.red: 1])
+    }
+
     @Test func theValuesOfADictionaryFollowTheStrategy() throws {
         struct Named: Codable, Equatable { var userName: String }
         let value = ["bestScore": Named(userName: "a")]
