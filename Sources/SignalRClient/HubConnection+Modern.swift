@@ -27,7 +27,7 @@ extension HubConnection {
     public nonisolated var connectionId: String? {
         switch engine.state {
         case .connected(let id, _), .resuming(let id, _), .resumed(let id, _): id
-        case .stopped, .connecting, .reconnecting: nil
+        case .stopped, .connecting, .waiting: nil
         }
     }
 
@@ -35,7 +35,7 @@ extension HubConnection {
     public nonisolated var transport: HttpTransportType? {
         switch engine.state {
         case .connected(_, let transport), .resuming(_, let transport), .resumed(_, let transport): transport
-        case .stopped, .connecting, .reconnecting: nil
+        case .stopped, .connecting, .waiting: nil
         }
     }
 
@@ -44,7 +44,7 @@ extension HubConnection {
 
     /// The current status, and then each new status, for any number of consumers. A slow consumer gets the newest 256
     /// statuses. The sequence ends after the app has released the connection.
-    public nonisolated var states: some AsyncSequence<HubConnectionStatus, Never> & Sendable { engine.states() }
+    public nonisolated var statuses: some AsyncSequence<HubConnectionStatus, Never> & Sendable { engine.states() }
 
     // MARK: Scoped use
 
@@ -86,14 +86,16 @@ extension HubConnection {
         }
     }
 
-    /// Waits until there is a connection.
+    /// Waits until there is a connection. Unlike ``start()``, the method begins no attempt.
     ///
-    /// - Parameter timeout: The longest wait, in seconds. Default: `nil`, which means no limit.
+    /// A timeout and the cancellation of the task end the wait, not the attempts.
+    ///
+    /// - Parameter timeout: The time limit of the wait. Default: no limit.
     /// - Throws: ``SignalRError/invalidOperation(_:)`` if the connection is stopped before or during the wait.
-    ///   ``SignalRClientError`` with the code ``SignalRClientError/Code/callTimedOut`` after the timeout.
+    ///   ``SignalRClientError`` with the code ``SignalRClientError/Code/waitTimedOut`` after the timeout.
     ///   `CancellationError` if the task is cancelled.
-    public nonisolated func waitUntilConnected(timeout: TimeInterval? = nil) async throws {
-        try await engine.connected(within: timeout.map(Duration.init(clampingSeconds:)))
+    public nonisolated func connected(timeout: Duration? = nil) async throws {
+        try await engine.connected(within: timeout)
     }
 
     // MARK: Typed calls

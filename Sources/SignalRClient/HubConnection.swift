@@ -37,7 +37,7 @@ public actor HubConnection {
     /// Connects, and returns when calls are possible. After a failed attempt, the policy decides whether and when the
     /// client tries again.
     ///
-    /// Use this method if the app may start before its server, or without a network. Meanwhile, ``states`` reports the
+    /// Use this method if the app may start before its server, or without a network. Meanwhile, ``statuses`` reports the
     /// attempts, and ``stop()`` cancels them. The policy applies to this start only.
     /// ``HubConnectionBuilder/withAutomaticReconnect(retryPolicy:)`` sets the policy after a loss. With an invalid URL,
     /// the client makes only one attempt.
@@ -83,7 +83,7 @@ public actor HubConnection {
     /// to the negotiation (.NET 11, `EnableAuthenticationRefresh`). Call it for example after a change of the user's
     /// rights. If the task is cancelled, the call throws at once, and the refresh continues.
     ///
-    /// - Returns: The time until the new token expires, in seconds; `nil` if the server named none.
+    /// - Returns: The time until the new token expires; `nil` if the server named none.
     /// - Throws: ``SignalRClientError`` with the code ``SignalRClientError/Code/authenticationRefreshRefused`` if the server
     ///   refuses the token, the code ``SignalRClientError/Code/accessTokenFailed`` if your closure throws, and another code
     ///   if the request fails or the connection ends. ``SignalRError/httpTimeoutError`` if the server does not answer
@@ -91,8 +91,8 @@ public actor HubConnection {
     ///   because of the server's silence. ``SignalRError/invalidOperation(_:)`` if there is no connection, no
     ///   closure, or no negotiation, and if the negotiation has led to another server.
     @discardableResult
-    public nonisolated func refreshAuthentication() async throws -> TimeInterval? {
-        try await engine.refreshAuthentication().map { $0 / .seconds(1) }
+    public nonisolated func refreshAuthentication() async throws -> Duration? {
+        try await engine.refreshAuthentication()
     }
 
     // MARK: Calling the server
@@ -276,8 +276,8 @@ public actor HubConnection {
     }
 
     /// Registers a callback that runs when the server has accepted a new token for the open connection. The argument is
-    /// the time until the token expires, in seconds; `nil` if the server named none. See ``refreshAuthentication()``.
-    public nonisolated func onAuthenticationRefreshed(handler: @escaping @Sendable (TimeInterval?) async -> Void) {
+    /// the time until the token expires; `nil` if the server named none. See ``refreshAuthentication()``.
+    public nonisolated func onAuthenticationRefreshed(handler: @escaping @Sendable (Duration?) async -> Void) {
         engine.addCallback { $0.refreshed.append(handler) }
     }
 

@@ -20,7 +20,7 @@ public final class HubConnectionBuilder {
     private var logger = HubLogger()
     private var retryPolicy: (any RetryPolicy)?
     private var resumption: StatefulReconnectOptions?
-    private var invocationTimeout: TimeInterval?
+    private var invocationTimeout: Duration?
     private var messagePackKeys = MessagePackKeys.asIs
     private var jsonEncoder: (@Sendable () -> JSONEncoder)?
     private var jsonDecoder: (@Sendable () -> JSONDecoder)?
@@ -116,9 +116,9 @@ public final class HubConnectionBuilder {
         with { $0.machine.keepAliveInterval = Duration(clampingSeconds: max(keepAliveInterval, 0.001)) }
     }
 
-    /// Sets the maximum duration of a call, in seconds. After this time, `invoke` throws
+    /// Sets the maximum duration of a call. After this time, `invoke` throws
     /// ``SignalRClientError/Code/callTimedOut``. The limit does not apply to `send` and to streams. Default: no limit.
-    public func withInvocationTimeout(_ timeout: TimeInterval) -> HubConnectionBuilder {
+    public func withInvocationTimeout(_ timeout: Duration) -> HubConnectionBuilder {
         with { $0.invocationTimeout = timeout }
     }
 
@@ -126,11 +126,13 @@ public final class HubConnectionBuilder {
 
     /// Makes the client reconnect after a loss. The client tries at once, and then after waits of 2, 10 and 30 seconds.
     /// The client stops after these four attempts. It does not repeat a failed ``HubConnection/start()``.
-    public func withAutomaticReconnect() -> HubConnectionBuilder { withAutomaticReconnect(.delays([0, 2, 10, 30])) }
+    public func withAutomaticReconnect() -> HubConnectionBuilder {
+        withAutomaticReconnect(retryDelays: [0, 2, 10, 30])
+    }
 
     /// Makes the client reconnect after a loss. Each number is the wait before an attempt, in seconds.
     public func withAutomaticReconnect(retryDelays: [TimeInterval]) -> HubConnectionBuilder {
-        withAutomaticReconnect(.delays(retryDelays))
+        withAutomaticReconnect(.delays(retryDelays.map(Duration.init(clampingSeconds:)), repeatsLast: false))
     }
 
     /// Makes the client reconnect after a loss, with a policy that decides whether and when to try again.
@@ -165,7 +167,7 @@ public final class HubConnectionBuilder {
     public func withAuthenticationRefresh(options: AuthenticationRefreshOptions) -> HubConnectionBuilder {
         with { builder in
             builder.machine.refreshesAuthentication = options.isAutomatic
-            builder.machine.refreshLead = Duration(clampingSeconds: options.refreshBeforeExpiration)
+            builder.machine.refreshLead = max(options.refreshBeforeExpiration, .zero)
         }
     }
 
@@ -215,7 +217,7 @@ public final class HubConnectionBuilder {
                     coder: coder,
                     retryPolicy: retryPolicy,
                     wantsResumption: resumption != nil,
-                    invocationTimeout: invocationTimeout.map(Duration.init(clampingSeconds:)),
+                    invocationTimeout: invocationTimeout,
                     receiveBufferSize: options.receiveBufferSize,
                     uploadBufferSize: options.uploadBufferSize,
                     logger: logger,

@@ -30,10 +30,10 @@ enum SignalRClientSamples {
         let stream = try await connected.stream("counter", 1, 0.0, of: Int.self)
         let token = await connected.on("a") { (_: Int) in }
         let samples: [Any] = [
-            ExponentialDelayRetryPolicy(), FixedDelayRetryPolicy([1]), token, options, request,
+            StandardHubRetryPolicy.forever, token, options, request,
             HttpResponse(statusCode: 200, cookies: ["session=hush"]), StringOrData.string("hush"),
             StringOrData.data(Data("hush".utf8)), builder, builder.build(), connected,
-            AuthenticationRefreshOptions(), HubConnectionStatus.connecting(attempt: 1, at: Date(), reason: error),
+            AuthenticationRefreshOptions(), HubConnectionStatus.waiting(until: .now, attempt: 1, reason: error),
             HubError("Refused."),
             HubMethod<Int, Int>("add"), stream, stream.makeAsyncIterator(), "a log message" as LogMessage,
             MessagePackKeys.custom(key: { $0 }, name: { $0 }), MsgpackTimestamp(seconds: 1, nanoseconds: 0),

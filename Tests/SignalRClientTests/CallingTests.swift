@@ -33,7 +33,7 @@ import Testing
     }
 
     @Test func aCallHasATimeout() async throws {
-        try await withConnection(Route.all[0], { $0.withInvocationTimeout(0.05) }) { connection, server in
+        try await withConnection(Route.all[0], { $0.withInvocationTimeout(.milliseconds(50)) }) { connection, server in
             let error = await #expect(throws: SignalRClientError.self) {
                 try await connection.invoke(method: "slow", arguments: 3600)
             }
@@ -48,7 +48,7 @@ import Testing
         await #expect(throws: SignalRError.self) { try await connection.invoke(method: "x") }
         await #expect(throws: SignalRError.self) { try await connection.send(method: "x") }
         await #expect(throws: SignalRError.self) { _ = try await connection.stream("x", of: Int.self) }
-        await #expect(throws: SignalRError.self) { try await connection.waitUntilConnected() }
+        await #expect(throws: SignalRError.self) { try await connection.connected() }
         await #expect(throws: SignalRClientError.self) { try await connection.start() }
         await connection.stop()
     }
@@ -227,7 +227,7 @@ import Testing
         try await withServer { server in
             var connection: HubConnection? = Route.all[0].builder(server).build()
             try await connection?.start()
-            let states = try #require(connection?.states)
+            let states = try #require(connection?.statuses)
             let calls = try #require(connection?.messages(of: "x", as: Int.self))
             let removed = try #require(connection?.messages(of: "y", as: Int.self))
             await connection?.off(method: "y")
@@ -250,7 +250,8 @@ import Testing
             var engines: [WeakReference] = []
             for round in 0..<120 {
                 let route = Route.all[round % Route.all.count]
-                let connection = route.builder(server).withAutomaticReconnect().withInvocationTimeout(60).build()
+                let builder = route.builder(server).withAutomaticReconnect()
+                let connection = builder.withInvocationTimeout(.seconds(60)).build()
                 try await connection.start()
                 try await connection.invoke(method: "nothing")
                 await connection.stop()

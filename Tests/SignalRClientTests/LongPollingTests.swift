@@ -137,7 +137,7 @@ import Testing
             server.sendBytes(message(1_000))
             let error = try await ends.next() as? SignalRClientError
             let text = "Connection lost: the server sent a message of more than 1000 bytes. Raise maximumMessageSize."
-            #expect(error?.code == .messageTooLarge && error?.message == text)
+            #expect(error?.code == .messageTooBig && error?.message == text)
         }
     }
 
@@ -157,7 +157,7 @@ import Testing
             let text =
                 "Connection lost: the server sent more than 2000 bytes at once. "
                 + "Raise maximumMessageSize or receiveBufferSize."
-            #expect(error?.code == .messageTooLarge && error?.message == text)
+            #expect(error?.code == .messageTooBig && error?.message == text)
         }
     }
 

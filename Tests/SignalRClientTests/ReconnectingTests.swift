@@ -36,7 +36,7 @@ import Testing
     @Test func aCallWhileReconnectingSaysSo() async throws {
         try await withConnection(Route.all[0], { $0.withAutomaticReconnect([3600]) }) { connection, server in
             server.dropConnections()
-            await wait(connection) { if case .reconnecting = $0 { true } else { false } }
+            await wait(connection) { if case .waiting = $0 { true } else { false } }
             func reason(_ call: () async throws -> Void) async -> String {
                 do {
                     try await call()
@@ -51,7 +51,7 @@ import Testing
                 await reason { _ = try await connection.stream("counter", 1, of: Int.self) },
             ]
             for text in reasons {
-                #expect(text.hasSuffix("the client is reconnecting. Call waitUntilConnected() first."), "\(text)")
+                #expect(text.hasSuffix("the client is reconnecting. Call connected() first."), "\(text)")
             }
         }
     }
@@ -130,11 +130,11 @@ import Testing
             server.respond(at: "/busy") { _ in refusal }
             let url = "http://127.0.0.1:\(server.port)/busy"
             let connection = HubConnectionBuilder.patient.withUrl(url: "\(url)?key=hush").build()
-            let states = connection.states
+            let states = connection.statuses
             let starting = Task { try? await connection.start(retrying: AtOnce()) }
             for await state in states {
-                guard case .connecting(2, let time, let reason) = state else { continue }
-                #expect(time.timeIntervalSinceNow > 3_500)
+                guard case .waiting(_, 2, let reason) = state else { continue }
+                #expect(state.remaining() ?? .zero > .seconds(3_500))
                 let text = reason.map { "\($0)" } ?? ""
                 #expect(text.contains("\(refused?.words ?? "Negotiation failed:") \(url)"), "\(text)")
                 #expect(text.contains("HTTP status 503") && !text.contains("hush"), "\(text)")
@@ -147,21 +147,21 @@ import Testing
 
     @Test func statesTellWhatHappens() async throws {
         try await withConnection(Route.all[0], { $0.withAutomaticReconnect([0.01]) }) { connection, server in
-            let states = connection.states
+            let states = connection.statuses
             server.dropConnections()
             var seen: [String] = []
             for await state in states {
                 switch state {
                 case .stopped: seen.append("stopped")
-                case .connecting: seen.append("connecting")
+                case .connecting(let attempt): seen.append("connecting \(attempt)")
                 case .connected(let id, let transport): seen.append("connected \(id ?? "") \(transport.rawValue)")
-                case .reconnecting(let attempt, let time, let reason):
-                    seen.append("reconnecting \(attempt) \(time.timeIntervalSinceNow < 1) \(reason != nil)")
+                case .waiting(_, let attempt, let reason):
+                    seen.append("waiting \(attempt) \(state.remaining() ?? .zero < .seconds(1)) \(reason != nil)")
                 case .resuming, .resumed: seen.append("resumed")
                 }
-                if seen.count == 3 { break }
+                if seen.count == 4 { break }
             }
-            #expect(seen == ["connected id-1 1", "reconnecting 1 true true", "connected id-2 1"])
+            #expect(seen == ["connected id-1 1", "waiting 2 true true", "connecting 2", "connected id-2 1"])
         }
     }
 
@@ -219,11 +219,11 @@ import Testing
             await server.setSilent(true)
             let stop = Task { await connection.stop() }
             await waitUntil { await connection.state() == .Stopped }
-            await #expect(throws: SignalRError.self) { try await connection.waitUntilConnected() }
+            await #expect(throws: SignalRError.self) { try await connection.connected() }
             let run = Task { try await connection.run() }
             await waitUntil { await connection.state() == .Connecting }
             let waiting = Task {
-                try await connection.waitUntilConnected()
+                try await connection.connected()
                 return await connection.state()
             }
             await server.setSilent(false)
@@ -243,16 +243,16 @@ import Testing
         try await withServer { server in
             await server.fail(.negotiate, .status(503), times: 2)
             let connection = HubConnectionBuilder.patient.withUrl(url: server.url).build()
-            let states = connection.states
-            try await connection.start(retrying: .delays([0.01, 0.01, 0.01]))
+            let states = connection.statuses
+            try await connection.start(retrying: .delays([.milliseconds(10)]))
             var seen: [String] = []
             for await state in states {
-                if case .connecting(let attempt, _, let reason) = state {
+                if case .waiting(_, let attempt, let reason) = state {
                     seen.append("\(attempt) \((reason as? SignalRClientError)?.httpStatus ?? 0)")
                 }
                 if case .connected = state { break }
             }
-            #expect(seen == ["1 0", "2 503", "3 503"])
+            #expect(seen == ["2 503", "3 503"])
             #expect(try await connection.invoke("add", 40, 2, returning: Int.self) == 42)
             await connection.stop()
         }
@@ -265,7 +265,7 @@ import Testing
             let connection = HubConnectionBuilder.patient.withUrl(url: server.url).withAutomaticReconnect(.forever)
                 .build()
             let error = await #expect(throws: SignalRClientError.self) {
-                try await connection.start(retrying: .delays([0, 0]))
+                try await connection.start(retrying: .delays([.zero, .zero], repeatsLast: false))
             }
             #expect(error?.httpStatus == 403)
             #expect(server.requests.count == 3)
@@ -280,8 +280,8 @@ import Testing
         try await withServer { server in
             await server.fail(.negotiate, .status(503))
             let connection = HubConnectionBuilder.patient.withUrl(url: server.url).build()
-            let start = Task { try await connection.start(retrying: .delays([3600])) }
-            await wait(connection) { if case .connecting(2, _, _) = $0 { true } else { false } }
+            let start = Task { try await connection.start(retrying: .delays([.seconds(3_600)])) }
+            await wait(connection) { if case .waiting(_, 2, _) = $0 { true } else { false } }
             #expect(await connection.state() == .Connecting)
             await connection.stop()
             await #expect(throws: SignalRError.connectionAborted) { try await start.value }
@@ -292,7 +292,7 @@ import Testing
         try await withServer { server in
             await server.fail(.negotiate, .status(503))
             let connection = HubConnectionBuilder.patient.withUrl(url: server.url).build()
-            let run = Task { try await connection.run(retrying: .delays([0])) }
+            let run = Task { try await connection.run(retrying: .delays([.zero])) }
             await server.waitForConnections(1)
             run.cancel()
             await #expect(throws: CancellationError.self) { try await run.value }
@@ -306,13 +306,13 @@ import Testing
             let start = Task { try await connection.start() }
             await server.waitForRequests { !$0.isEmpty }
             let error = await #expect(throws: SignalRClientError.self) {
-                try await connection.waitUntilConnected(timeout: 0.05)
+                try await connection.connected(timeout: .milliseconds(50))
             }
-            #expect(error?.code == .callTimedOut)
+            #expect(error?.code == .waitTimedOut)
             await connection.stop()
             await #expect(throws: SignalRError.connectionAborted) { try await start.value }
             try await connection.start()
-            try await connection.waitUntilConnected(timeout: 0)
+            try await connection.connected(timeout: .zero)
             await connection.stop()
         }
     }

@@ -55,7 +55,7 @@ import Testing
     @Test("a refresh keeps the connection and its calls, and later requests have the new token", arguments: routes)
     func refresh(_ route: Route) async throws {
         try await withExpiringTokens(route) { connection, server in
-            let lifetimes = Inbox<TimeInterval?>()
+            let lifetimes = Inbox<Duration?>()
             connection.onAuthenticationRefreshed { lifetimes.add($0) }
             server.on("token") { (call: TestHubCall) in call.headers["authorization"] ?? "" }
             let (gate, open) = AsyncStream.makeStream(of: Void.self)
@@ -66,8 +66,8 @@ import Testing
             let id = connection.connectionId
             let waiting = Task { try await connection.invoke("wait", returning: String.self) }
             await server.waitForMessage { if case .invocation = $0 { true } else { false } }
-            #expect(try await connection.refreshAuthentication() == 3_600)
-            #expect(try await lifetimes.next() == 3_600)
+            #expect(try await connection.refreshAuthentication() == .seconds(3_600))
+            #expect(try await lifetimes.next() == .seconds(3_600))
             open.yield()
             #expect(try await waiting.value == "done")
             #expect(try await connection.invoke("token", returning: String.self) == "Bearer token 2")
@@ -97,7 +97,7 @@ import Testing
             #expect(error?.code == .authenticationRefreshRefused && error?.httpStatus == status)
             #expect(code(try await failures.next()) == .authenticationRefreshRefused)
             try await connection.invoke(method: "nothing")
-            #expect(try await connection.refreshAuthentication() == 3_600)
+            #expect(try await connection.refreshAuthentication() == .seconds(3_600))
         }
     }
 
@@ -126,7 +126,7 @@ import Testing
             for count in 2...4 {
                 server.dropConnections()
                 try await connection.invoke(method: "nothing")
-                #expect(try await connection.refreshAuthentication() == 3_600)
+                #expect(try await connection.refreshAuthentication() == .seconds(3_600))
                 #expect(
                     server.requests.last { $0.uri.contains("/refresh") }?.headers["authorization"]
                         == "Bearer token \(count)"
@@ -151,7 +151,7 @@ import Testing
             try await connection.invoke(method: "nothing")
             server.expireTokens()
             await server.waitForConnections(2)
-            try await connection.waitUntilConnected()
+            try await connection.connected()
             #expect(
                 server.requests.last { $0.uri.contains("/negotiate") }?.headers["authorization"] == "Bearer token 2"
             )
@@ -165,7 +165,7 @@ import Testing
         try await withServer(options, inMemory: true) { server in
             let connection = server.connect(HubConnectionBuilder()).build()
             try await connection.start()
-            #expect(try await connection.refreshAuthentication() == 3_600)
+            #expect(try await connection.refreshAuthentication() == .seconds(3_600))
             server.expireTokens()
             await server.waitForEnds(1)
             await connection.stop()
@@ -236,7 +236,7 @@ import Testing
 
     @Test("the client refreshes by itself, 20 times on one connection")
     func automatic() async throws {
-        let lifetimes = NIOLockedValueBox<[TimeInterval?]>([])
+        let lifetimes = NIOLockedValueBox<[Duration?]>([])
         try await run([.success(.seconds(10))]) { loop, connection, refreshes in
             connection.onAuthenticationRefreshed { lifetime in lifetimes.withLockedValue { $0.append(lifetime) } }
             for count in 1...20 {
@@ -246,7 +246,7 @@ import Testing
                 try await advance(loop) { lifetimes.withLockedValue { $0.count } == count }
             }
             #expect(refreshes() == 20)
-            #expect(lifetimes.withLockedValue { $0.allSatisfy { $0 == 10 } })
+            #expect(lifetimes.withLockedValue { $0.allSatisfy { $0 == .seconds(10) } })
         }
     }
 

@@ -69,12 +69,12 @@ import Testing
     }
 
     @Test func aWaitThatEndedDuringASuspensionEndsWithinSeconds() async throws {
-        let connection = connection(.delays([3_600]))
+        let connection = connection(.delays([.seconds(3_600)]))
         try await start(connection)
         await loop.advanceTime(by: .seconds(30))
-        try await run(connection) { if case .reconnecting = $0 { true } else { false } }
+        try await run(connection) { if case .waiting = $0 { true } else { false } }
         await loop.advanceTime(by: .seconds(1_800))
-        guard case .reconnecting = connection.status else { return #expect(Bool(false), "\(connection.status)") }
+        guard case .waiting = connection.status else { return #expect(Bool(false), "\(connection.status)") }
         suspend(for: .seconds(1_800))
         await loop.advanceTime(by: .seconds(5))
         try await run(connection) { if case .connected = $0 { true } else { false } }

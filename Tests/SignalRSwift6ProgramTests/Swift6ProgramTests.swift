@@ -132,7 +132,7 @@ import Testing
         #expect(message == ("Bob", "Hi"))
 
         hub.dropConnections()
-        for await status in connection.states { if case .stopped = status { break } }
+        for await status in connection.statuses { if case .stopped = status { break } }
         await #expect(throws: SignalRError.self) { try await chat.send("Hello?", from: "Ann") }
         await hub.shutdown()
     }

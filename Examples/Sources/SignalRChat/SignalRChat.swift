@@ -92,7 +92,7 @@ actor ChatClient {
         await connection.on("Joined") { [screen, name] (user: String) in screen.show("\(user) joined", to: name) }
         await connection.on("Received") { [weak self] (message: Message) in await self?.show(message) }
         try await connection.start()
-        let states = connection.states
+        let states = connection.statuses
         Task { [weak self] in
             for await status in states {
                 guard await self?.follow(status) == true else { return }
@@ -116,8 +116,8 @@ actor ChatClient {
         case .connected:
             screen.show("[connected]", to: name)
             await catchUp()
-        case .reconnecting(_, let time, _):
-            let seconds = String(format: "%.1f", max(time.timeIntervalSinceNow, 0))
+        case .waiting:
+            let seconds = String(format: "%.1f", (status.remaining() ?? .zero) / .seconds(1))
             screen.show("[connection lost, next attempt in \(seconds) s]", to: name)
         case .stopped:
             screen.show("[left]", to: name)

@@ -50,6 +50,8 @@ final class HubEngine: LoopShell {
 
         /// Whether the current step has sent messages that the transport may still hold.
         var hasSent = false
+        /// Whether a line of the log contains the reason of the wait that the client announces next.
+        var hasLoggedReason = false
 
         var waitingCallCount: Int {
             refreshWaiters.count + waiters.count + calls.count + uploads.count + uploading.count
@@ -60,7 +62,7 @@ final class HubEngine: LoopShell {
         var closed: [@Sendable ((any Error)?) async -> Void] = []
         var reconnecting: [@Sendable ((any Error)?) async -> Void] = []
         var reconnected: [@Sendable () async -> Void] = []
-        var refreshed: [@Sendable (TimeInterval?) async -> Void] = []
+        var refreshed: [@Sendable (Duration?) async -> Void] = []
         var refreshFailed: [@Sendable (any Error) async -> Void] = []
     }
 
@@ -141,7 +143,7 @@ final class HubEngine: LoopShell {
 
     func connected(within timeout: Duration?) async throws {
         let late = SignalRClientError(
-            .callTimedOut,
+            .waitTimedOut,
             "Connection timed out: there was no connection within \((timeout ?? .zero).inWords)."
         )
         try await wait(within: timeout, orThrow: late) { [self] status -> Result<Void, any Error>? in
@@ -360,7 +362,7 @@ final class HubEngine: LoopShell {
             loopState.value.refreshWaiters.removeValue(forKey: id)?.resume(with: result.mapError { $0.error })
         case .announceRefreshed(let lifetime):
             for callback in shared.withLockedValue({ $0.callbacks.refreshed }) {
-                _ = callbackQueue.add { await callback(lifetime.map { $0 / .seconds(1) }) }
+                _ = callbackQueue.add { await callback(lifetime) }
             }
         case .announceRefreshFailed(let failure):
             logger.log(.warning, "The client could not refresh the authentication: \(failure.error)")
@@ -375,6 +377,7 @@ final class HubEngine: LoopShell {
         case .cancelUpload(let id): loopState.value.uploading.removeValue(forKey: id)?.cancel()
         case .deliver(let invocation, let session): deliver(invocation, session)
         case .announceReconnecting(let failure):
+            loopState.value.hasLoggedReason = true
             logger.log(.warning, "Reconnecting: \(failure.map { "\($0.error)" } ?? "the server closed the connection")")
             for callback in shared.withLockedValue({ $0.callbacks.reconnecting }) {
                 _ = callbackQueue.add { await callback(failure?.error) }
@@ -387,7 +390,7 @@ final class HubEngine: LoopShell {
             for callback in shared.withLockedValue({ $0.callbacks.closed }) {
                 _ = callbackQueue.add { await callback(failure?.error) }
             }
-        case .publish(let status): publish(HubConnectionStatus(status, now: driver.now))
+        case .publish(let status): publish(HubConnectionStatus(status, instant: driver.instant))
         case .ignored(let reason): logger.log(.debug, "Ignored \(reason)")
         }
     }
@@ -396,9 +399,11 @@ final class HubEngine: LoopShell {
         switch status {
         case .connected: holdCalls()
         case .stopped: endHoldingCalls()
-        case .connecting, .reconnecting, .resuming, .resumed: break
+        case .connecting, .waiting, .resuming, .resumed: break
         }
-        logger.log(.information, "State: \(status.logText)")
+        let text = status.logText(at: driver.instant(driver.now), hasLoggedReason: loopState.value.hasLoggedReason)
+        loopState.value.hasLoggedReason = false
+        logger.log(.information, "State: \(text)")
         driver.state.change(to: status, isFinal: false)
     }
 
@@ -783,15 +788,13 @@ final class HubEngine: LoopShell {
 }
 
 extension HubConnectionStatus {
-    fileprivate init(_ status: HubStatus, now: Duration) {
-        func date(_ time: Duration) -> Date { Date() + (time - now) / .seconds(1) }
+    fileprivate init(_ status: HubStatus, instant: (Duration) -> ContinuousClock.Instant) {
         switch status {
         case .stopped(let failure): self = .stopped(failure?.error)
-        case .connecting(let attempt, let time, let reason):
-            self = .connecting(attempt: attempt, at: date(time), reason: reason?.error)
+        case .connecting(let attempt): self = .connecting(attempt: attempt)
+        case .waiting(let time, let attempt, let reason):
+            self = .waiting(until: instant(time), attempt: attempt, reason: reason?.error)
         case .connected(let info): self = .connected(connectionID: info.connectionID, transport: info.transport)
-        case .reconnecting(let attempt, let time, let reason):
-            self = .reconnecting(attempt: attempt, at: date(time), reason: reason?.error)
         case .resuming(let info): self = .resuming(connectionID: info.connectionID, transport: info.transport)
         case .resumed(let info): self = .resumed(connectionID: info.connectionID, transport: info.transport)
         }
@@ -799,10 +802,11 @@ extension HubConnectionStatus {
 }
 
 extension HubConnectionStatus {
-    /// The status without the reason of a loss, which another line of the log contains.
-    fileprivate var logText: String {
-        if case .reconnecting(attempt: 1, let date, _) = self { return "reconnecting(attempt: 1, at: \(date))" }
-        return "\(self)"
+    /// Returns the status with the length of a wait instead of its end.
+    fileprivate func logText(at now: ContinuousClock.Instant, hasLoggedReason: Bool) -> String {
+        guard case .waiting(_, let attempt, let reason) = self, let wait = remaining(at: now) else { return "\(self)" }
+        let failure = hasLoggedReason ? "" : reason.map { ", reason: \($0)" } ?? ""
+        return "waiting(for: \(wait.inWords), attempt: \(attempt)\(failure))"
     }
 }
 

@@ -42,6 +42,7 @@ final class PooledHttpClient: HttpClient {
             throw SignalRClientError(
                 error.code,
                 "Request to \(url) failed: \(error.message).\(error.adviceAboutTLS(for: url))",
+                address: url,
                 cause: error
             )
         }
@@ -56,7 +57,8 @@ final class PooledHttpClient: HttpClient {
                 Request to \(HTTPRequest.printable(url: request.url)) failed: the response has more than \
                 \(maximumResponseSize) bytes.
                 """,
-                httpStatus: response.status
+                httpStatus: response.status,
+                address: HTTPRequest.printable(url: request.url)
             )
         }
         if let compression = response.compression, (200..<300).contains(response.status), !response.body.isEmpty {
@@ -99,7 +101,8 @@ extension SignalRClientError {
             Request to \(url) failed: the response has the content encoding \(compression.quoted), although the request \
             accepts only uncompressed responses. Turn the compression off for this URL.
             """,
-            httpStatus: response.status
+            httpStatus: response.status,
+            address: url
         )
     }
 }

@@ -121,12 +121,13 @@ final class EventTransport: HubTransport {
         case .body(let bytes): read(bytes)
         case .end:
             let message = "Connection to \(address) lost: the server ended the event stream."
-            end(.client(SignalRClientError(.transportClosed, message)))
+            end(.client(SignalRClientError(.transportClosed, message, address: address)))
         case .failed(let error):
             let place = error.url.map { HTTPRequest.printable(url: $0) } ?? address
             let isOpen = state.value.opened == nil
             let message = "Connection to \(place) \(isOpen ? "lost" : "failed"): \(error.message)."
-            end(.client(SignalRClientError(isOpen ? .transportClosed : error.code, message, cause: error)))
+            let code = isOpen ? .transportClosed : error.code
+            end(.client(SignalRClientError(code, message, address: place, cause: error)))
         }
     }
 

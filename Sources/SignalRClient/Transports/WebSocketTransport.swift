@@ -53,6 +53,7 @@ final class WebSocketTransport: HubTransport {
                 "WebSocket to \(HTTPRequest.printable(url: url)) not opened. \(error.message)",
                 httpStatus: error.httpStatus,
                 closeCode: error.closeCode?.rawValue,
+                address: HTTPRequest.printable(url: url),
                 cause: error
             )
             failure.retryAfter = retryAfter.withLockedValue { $0 }

@@ -47,7 +47,7 @@ public struct HttpConnectionOptions: Sendable {
     /// The proxy that connections go through. Default: the proxy that the environment names.
     public var proxy = HTTPProxy.environment
     /// The maximum size of a message from the server, in bytes. If a message is larger, the client closes the
-    /// connection with ``SignalRClientError/Code/messageTooLarge``. A transport can deliver several messages together, for
+    /// connection with ``SignalRClientError/Code/messageTooBig``. A transport can deliver several messages together, for
     /// example in the answer to a poll. Together, they can exceed this size by ``receiveBufferSize``. Default: 16 MiB.
     public var maximumMessageSize = 16 << 20
     /// The maximum number of bytes of calls whose handlers have not returned, or of items that wait for the consumer of

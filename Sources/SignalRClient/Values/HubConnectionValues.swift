@@ -10,24 +10,33 @@ public enum HubConnectionState: Sendable {
     case Reconnecting
 }
 
-/// The status of a connection, with the reason for each loss or failure. See ``HubConnection/states``.
+/// The status of a connection, with the reason for each loss or failure. See ``HubConnection/statuses``.
 public enum HubConnectionStatus: Sendable {
     /// There is no connection. The error is `nil` if the connection never started, or ended without an error.
     case stopped((any Error)?)
-    /// `start()` is running. The values are the attempt's number (from 1), the time when it starts, and the reason why
-    /// the previous attempt failed.
-    case connecting(attempt: Int, at: Date, reason: (any Error)?)
+    /// An attempt is under way, for the first connection or after a loss. The value is the attempt's number since
+    /// `start()`. The first attempt has the number 1.
+    case connecting(attempt: Int)
+    /// The client waits before an attempt. The values are the end of the wait, the attempt's number, and the reason for
+    /// the loss or the last failure, which is `nil` if the server closed the connection without an error.
+    case waiting(until: ContinuousClock.Instant, attempt: Int, reason: (any Error)?)
     /// Calls are possible. The server's methods use the id to address this client. The id is `nil` without a
     /// negotiation.
     case connected(connectionID: String?, transport: HttpTransportType)
-    /// The connection was lost. The values are the next attempt's number, the time when it starts, and the reason for
-    /// the loss or the last failure.
-    case reconnecting(attempt: Int, at: Date, reason: (any Error)?)
     /// The transport was lost, and the client tries to resume the same connection. The client keeps the messages of
     /// calls, and sends them when it has resumed the connection.
     case resuming(connectionID: String?, transport: HttpTransportType)
     /// The same connection continues over a new transport.
     case resumed(connectionID: String?, transport: HttpTransportType)
+
+    /// Returns the time until the next attempt. The time is zero if the attempt is due, and `nil` if the client does not
+    /// wait.
+    ///
+    /// - Parameter now: The time from which to count. Default: now.
+    public func remaining(at now: ContinuousClock.Instant = .now) -> Duration? {
+        guard case .waiting(let until, _, _) = self else { return nil }
+        return max(until - now, .zero)
+    }
 }
 
 /// The encoding of messages.
@@ -85,9 +94,9 @@ public struct AuthenticationRefreshOptions: Hashable, Sendable {
     /// Whether the client refreshes the authentication before it expires. If `false`, only
     /// ``HubConnection/refreshAuthentication()`` does. Default: `true`.
     public var isAutomatic = true
-    /// The time before the expiry at which the client refreshes the authentication, in seconds. If the lifetime is shorter
-    /// than twice this time, the client waits for half of the lifetime. Default: 300.
-    public var refreshBeforeExpiration: TimeInterval = 300
+    /// The time before the expiry at which the client refreshes the authentication. If the lifetime is shorter than twice
+    /// this time, the client waits for half of the lifetime. Default: 5 minutes.
+    public var refreshBeforeExpiration = Duration.seconds(300)
 
     /// Creates options.
     public init() {}

@@ -1,3 +1,6 @@
+import RealtimePrimitives
+import SignalRCore
+
 /// A policy that decides how long to wait before the next attempt to connect.
 ///
 /// The client calls the policy on its event loop, so the policy must not block. `PusherClient`, `WebSocketClient` and
@@ -34,76 +37,68 @@ public typealias HubRetryPolicy = RetryPolicy
 /// Another name of ``RetryContext``, for the same files as ``HubRetryPolicy``.
 public typealias HubRetryContext = RetryContext
 
-/// A policy with a list of waits, one after the other.
-public struct FixedDelayRetryPolicy: RetryPolicy, Hashable {
-    /// The waits, in seconds.
-    public var delays: [TimeInterval]
-    /// Whether the policy repeats the last wait without limit. If `false`, the policy stops after the last wait.
-    public var repeatsLast: Bool
+/// A policy of the package: ``RetryPolicy/exponential(base:factor:cap:)``, ``RetryPolicy/delays(_:repeatsLast:)``,
+/// ``RetryPolicy/forever`` or ``RetryPolicy/atMost(_:_:)``.
+public struct StandardHubRetryPolicy: RetryPolicy {
+    private let decide: @Sendable (RetryContext) -> TimeInterval?
 
-    /// Creates the policy. If the list is empty, the client does not retry.
-    public init(_ delays: [TimeInterval], repeatsLast: Bool = false) {
-        self.delays = delays
-        self.repeatsLast = repeatsLast
+    fileprivate init(_ decide: @escaping @Sendable (RetryContext) -> TimeInterval?) { self.decide = decide }
+
+    fileprivate init(_ policy: StandardRetryPolicy) {
+        self.init { context in
+            let general = RealtimePrimitives.RetryContext(
+                retryCount: context.retryCount,
+                elapsed: Duration(clampingSeconds: context.elapsed),
+                reason: context.retryReason ?? SignalRClientError(.serverClosed, "The server closed the connection."),
+                random: .random(in: 0..<1)
+            )
+            return policy.delay(for: general).map { $0 / .seconds(1) }
+        }
     }
 
     /// Returns the wait before the next attempt, in seconds, or `nil` to stop trying.
-    public func nextRetryInterval(retryContext: RetryContext) -> TimeInterval? {
-        if delays.indices.contains(retryContext.retryCount) { return delays[retryContext.retryCount] }
-        return repeatsLast ? delays.last : nil
-    }
+    public func nextRetryInterval(retryContext: RetryContext) -> TimeInterval? { decide(retryContext) }
 }
 
-/// A policy with random waits between zero and a limit, which grows by a factor after each attempt. Random waits
-/// prevent the clients of a restarted server from all connecting at the same time.
-public struct ExponentialDelayRetryPolicy: RetryPolicy, Hashable {
-    /// The limit of the first wait, in seconds. Default: 1.
-    public var base: TimeInterval
-    /// The factor by which the limit grows after each attempt. Default: 2.
-    public var factor: Double
-    /// The limit of all waits, in seconds. Default: 30.
-    public var cap: TimeInterval
-    /// The number of attempts before the policy stops; `nil` for no limit. Default: `nil`.
-    public var maximumRetries: Int?
-
-    /// The client waits no longer than this time. The standard library traps if the upper bound of a random number is
-    /// infinite.
-    private static let longestWait: TimeInterval = 1e9
-
-    /// Creates the policy.
-    public init(base: TimeInterval = 1, factor: Double = 2, cap: TimeInterval = 30, maximumRetries: Int? = nil) {
-        self.base = base
-        self.factor = factor
-        self.cap = cap
-        self.maximumRetries = maximumRetries
+extension RetryPolicy where Self == StandardHubRetryPolicy {
+    /// Returns a policy with random waits between zero and a maximum that grows ("full jitter"). Random waits prevent
+    /// the clients of a restarted server from all connecting at the same time.
+    ///
+    /// - Parameters:
+    ///   - base: The maximum of the first wait. Default: 1 s.
+    ///   - factor: The factor by which the maximum grows after each attempt. Default: 2.
+    ///   - cap: The maximum of all waits. Default: 30 s.
+    public static func exponential(
+        base: Duration = .seconds(1),
+        factor: Double = 2,
+        cap: Duration = .seconds(30)
+    ) -> StandardHubRetryPolicy {
+        StandardHubRetryPolicy(StandardRetryPolicy.exponential(base: base, factor: factor, cap: cap))
     }
 
-    /// Returns the wait before the next attempt, in seconds, or `nil` to stop trying.
-    public func nextRetryInterval(retryContext: RetryContext) -> TimeInterval? {
-        if let maximumRetries, retryContext.retryCount >= maximumRetries { return nil }
-        let bound = min(base * pow(factor, Double(retryContext.retryCount)), cap, Self.longestWait)
-        return bound > 0 ? .random(in: 0...bound) : 0
-    }
-}
-
-extension RetryPolicy where Self == FixedDelayRetryPolicy {
-    /// Returns a policy with a list of waits, in seconds. After the list, the policy stops or repeats the last wait.
-    public static func delays(_ delays: [TimeInterval], repeatLast: Bool = false) -> FixedDelayRetryPolicy {
-        FixedDelayRetryPolicy(delays, repeatsLast: repeatLast)
+    /// Returns a policy that uses the waits of a list in order. If the list is empty, the client does not retry.
+    ///
+    /// - Parameters:
+    ///   - delays: The waits.
+    ///   - repeatsLast: Whether the policy repeats the last wait without limit. If `false`, the policy stops after the
+    ///     last wait. Default: `true`.
+    public static func delays(_ delays: [Duration], repeatsLast: Bool = true) -> StandardHubRetryPolicy {
+        StandardHubRetryPolicy(StandardRetryPolicy.delays(delays, repeatsLast: repeatsLast))
     }
 
     /// The default waits of 0, 2, 10 and 30 seconds, and then 30 seconds without limit.
-    public static var forever: FixedDelayRetryPolicy { FixedDelayRetryPolicy([0, 2, 10, 30], repeatsLast: true) }
-}
+    public static var forever: StandardHubRetryPolicy {
+        .delays([.zero, .seconds(2), .seconds(10), .seconds(30)])
+    }
 
-extension RetryPolicy where Self == ExponentialDelayRetryPolicy {
-    /// Returns a policy with exponential back-off and full jitter. Times are in seconds.
-    public static func exponential(
-        base: TimeInterval = 1,
-        factor: Double = 2,
-        cap: TimeInterval = 30,
-        maximumRetries: Int? = nil
-    ) -> ExponentialDelayRetryPolicy {
-        ExponentialDelayRetryPolicy(base: base, factor: factor, cap: cap, maximumRetries: maximumRetries)
+    /// Returns a policy that limits the number of attempts of another policy.
+    ///
+    /// - Parameters:
+    ///   - attempts: The maximum number of attempts after the first failure.
+    ///   - policy: The policy of the waits between attempts. Default: ``exponential(base:factor:cap:)``.
+    public static func atMost(_ attempts: Int, _ policy: any RetryPolicy = .exponential()) -> StandardHubRetryPolicy {
+        StandardHubRetryPolicy { context in
+            context.retryCount < attempts ? policy.nextRetryInterval(retryContext: context) : nil
+        }
     }
 }

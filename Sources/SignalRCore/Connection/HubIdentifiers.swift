@@ -103,10 +103,10 @@ package struct TransportInfo: Hashable, Sendable {
 /// A change of the connection that the client reports to the app.
 package enum HubStatus: Hashable, Sendable {
     case stopped(HubFailure?)
-    /// The client connects. The time is a time of the machine's clock.
-    case connecting(attempt: Int, at: Duration, reason: HubFailure?)
+    case connecting(attempt: Int)
+    /// The client waits before an attempt. The time is a time of the machine's clock.
+    case waiting(until: Duration, attempt: Int, reason: HubFailure?)
     case connected(TransportInfo)
-    case reconnecting(attempt: Int, at: Duration, reason: HubFailure?)
     /// The transport was lost, and the client tries to resume the same connection.
     case resuming(TransportInfo)
     case resumed(TransportInfo)

@@ -89,23 +89,22 @@ extension HubStateMachine {
 
     mutating func beginStart(_ start: Start, now: Duration) {
         self.start = start
-        add(.publish(.connecting(attempt: 1, at: now, reason: nil)))
+        earlierAttempts = reconnector.attempt
         follow(reconnector.open(now: start.since))
     }
 
     mutating func follow(_ action: Reconnector<HubFailure?>.Action?) {
         switch action {
-        case .open: add(.open(beginAttempt()))
+        case .open(let attempt):
+            add(.publish(.connecting(attempt: attempt - earlierAttempts)))
+            add(.open(beginAttempt()))
         case .ask(let question): add(.askRetryPolicy(question, start: start?.id))
-        case .wait(let time, _, let reason):
-            let count = reconnector.retryCount
-            if start != nil {
-                // The first attempt has the number 1.
-                return add(.publish(.connecting(attempt: count + 1, at: time, reason: reason)))
+        case .wait(let time, let attempt, let reason):
+            if start == nil, !isOutageAnnounced {
+                isOutageAnnounced = true
+                add(.announceReconnecting(reason))
             }
-            if !isOutageAnnounced { add(.announceReconnecting(reason)) }
-            isOutageAnnounced = true
-            add(.publish(.reconnecting(attempt: count, at: time, reason: reason)))
+            add(.publish(.waiting(until: time, attempt: attempt - earlierAttempts, reason: reason)))
         case .stop(let reason): if start == nil { end(reason) } else { failStart(reason ?? .callEnded) }
         // The transport has its own time limits.
         case .timeOut, nil: break

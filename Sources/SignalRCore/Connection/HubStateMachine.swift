@@ -124,6 +124,8 @@ package struct HubStateMachine: LoopMachine {
     var reconnector = Reconnector<HubFailure?>(attemptTimeout: nil, backOffReset: .zero)
     /// The call of `start()` that the machine works for; `nil` after a loss.
     var start: Start?
+    /// The number of attempts before the current start.
+    var earlierAttempts = 0
     /// Whether the client has announced that it reconnects.
     var isOutageAnnounced = false
     var stopping: Stopping?

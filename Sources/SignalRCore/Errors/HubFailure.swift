@@ -30,8 +30,8 @@ extension HubFailure {
         let reason =
             switch state {
             case .stopped, .connected: "needs a connection in the state 'Connected'. Call start() first."
-            case .connecting: "needs a connection, and the client is still connecting. Call waitUntilConnected() first."
-            case .reconnecting: "needs a connection, and the client is reconnecting. Call waitUntilConnected() first."
+            case .connecting: "needs a connection, and the client is still connecting. Call connected() first."
+            case .reconnecting: "needs a connection, and the client is reconnecting. Call connected() first."
             }
         return .signalR(.invalidOperation("\(operation) \(reason)"))
     }

@@ -19,6 +19,8 @@ public struct SignalRClientError: Error, Sendable {
     public var httpStatus: Int?
     /// The code of the server's WebSocket close frame; `nil` if the server sent no close frame.
     public var closeCode: Int?
+    /// The URL of the request that failed, without secrets; `nil` if the error does not concern a request.
+    public var address: String?
     /// The underlying error, for example of the operating system; `nil` if there is none.
     public var cause: (any Error)?
     /// The minimum wait before the next attempt, from the `Retry-After` of a refusal.
@@ -30,6 +32,7 @@ public struct SignalRClientError: Error, Sendable {
         _ message: String,
         httpStatus: Int? = nil,
         closeCode: Int? = nil,
+        address: String? = nil,
         cause: (any Error)? = nil
     ) {
         self.code = code
@@ -37,6 +40,7 @@ public struct SignalRClientError: Error, Sendable {
         self.message = message.escapingControls
         self.httpStatus = httpStatus
         self.closeCode = closeCode
+        self.address = address
         self.cause = cause
     }
 }
@@ -50,6 +54,8 @@ extension SignalRClientError.Code {
     public static let callEnded = Self(rawValue: "callEnded")
     /// A call took longer than its timeout.
     public static let callTimedOut = Self(rawValue: "callTimedOut")
+    /// There was no connection before the timeout of `connected(timeout:)`.
+    public static let waitTimedOut = Self(rawValue: "waitTimedOut")
     /// An argument of the app could not be encoded. The error's message contains its index.
     public static let encodingFailed = Self(rawValue: "encodingFailed")
     /// An argument, item or result of the server could not be decoded. The error's message says which of them.
@@ -68,7 +74,7 @@ extension SignalRClientError.Code {
     public static let tlsFailed = Self(rawValue: "tlsFailed")
     /// The server sent a message that is larger than `HttpConnectionOptions.maximumMessageSize`, or more at once than
     /// this limit and `receiveBufferSize` together.
-    public static let messageTooLarge = Self(rawValue: "messageTooLarge")
+    public static let messageTooBig = Self(rawValue: "messageTooBig")
     /// Your `accessTokenFactory` threw an error, which is the ``SignalRClientError/cause``.
     public static let accessTokenFailed = Self(rawValue: "accessTokenFailed")
     /// The server refused the token of a refresh. ``SignalRClientError/httpStatus`` has the reason: 401 for a token that
@@ -83,9 +89,9 @@ extension SignalRClientError.Code {
 
 extension SignalRClientError {
     /// The error for a message of the server that is larger than the limit, over any transport.
-    package static func messageTooLarge(limit: Int) -> Self {
+    package static func messageTooBig(limit: Int) -> Self {
         Self(
-            .messageTooLarge,
+            .messageTooBig,
             "Connection lost: the server sent a message of more than \(limit) bytes. Raise maximumMessageSize."
         )
     }
@@ -93,7 +99,7 @@ extension SignalRClientError {
     /// The error for more bytes than a transport may deliver together.
     package static func deliveryTooLarge(limit: Int) -> Self {
         Self(
-            .messageTooLarge,
+            .messageTooBig,
             "Connection lost: the server sent more than \(limit) bytes at once. "
                 + "Raise maximumMessageSize or receiveBufferSize."
         )
@@ -118,6 +124,7 @@ extension SignalRClientError {
             .connectionFailed,
             "\(operation) failed: \(address) answered with HTTP status \(status).\(hint)",
             httpStatus: status,
+            address: address,
             cause: SignalRError.unexpectedResponseCode(status)
         )
         self.retryAfter = retryAfter
@@ -128,6 +135,7 @@ extension SignalRClientError {
         self.init(
             .connectionFailed,
             "\(operation) failed: \(address) did not answer in time. A proxy may hold the answer back.",
+            address: address,
             cause: SignalRError.httpTimeoutError
         )
     }
@@ -143,7 +151,7 @@ extension SignalRClientError: Hashable {
     /// Compares all properties except the cause.
     public static func == (left: Self, right: Self) -> Bool {
         left.code == right.code && left.message == right.message && left.httpStatus == right.httpStatus
-            && left.closeCode == right.closeCode
+            && left.closeCode == right.closeCode && left.address == right.address
     }
 
     /// Hashes code and message.

@@ -94,6 +94,6 @@ package struct HubProtocolViolation: Error, Hashable, Sendable, CustomStringConv
 
     /// The failure of the connection.
     var failure: HubFailure {
-        exceededLimit.map { .client(.messageTooLarge(limit: $0)) } ?? .client(.protocolViolation, description)
+        exceededLimit.map { .client(.messageTooBig(limit: $0)) } ?? .client(.protocolViolation, description)
     }
 }

@@ -71,7 +71,7 @@ func withConnection(
         try await withThrowingTaskGroup(of: Void.self) { group in
             group.addTask { try await body(connection, server) }
             if !mayEnd {
-                let states = connection.states
+                let states = connection.statuses
                 group.addTask {
                     for await status in states {
                         if case .stopped(let error) = status { throw UnexpectedEnd(error: error) }
@@ -126,7 +126,7 @@ func turns(until isMet: () async throws -> Bool) async rethrows -> Bool {
 
 /// Waits until the status meets the condition.
 func wait(_ connection: HubConnection, until isMet: (HubConnectionStatus) -> Bool) async {
-    for await status in connection.states where isMet(status) { return }
+    for await status in connection.statuses where isMet(status) { return }
 }
 
 /// Returns the code of a `SignalRClientError`, or nil for another error.

@@ -183,7 +183,7 @@ import Testing
         world.connect()
         #expect(try reason(&world).contains("needs an accessTokenFactory"))
         world.close()
-        #expect(try reason(&world).hasSuffix("the client is reconnecting. Call waitUntilConnected() first."))
+        #expect(try reason(&world).hasSuffix("the client is reconnecting. Call connected() first."))
         #expect(world.refreshes.isEmpty)
     }
 

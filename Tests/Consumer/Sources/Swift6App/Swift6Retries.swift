@@ -25,7 +25,7 @@ package struct Swift6Retries: Sendable {
         options.retryPolicy = ForChannels()
         let builder = HubConnectionBuilder().withUrl(url: "http://localhost/hub")
             .withAutomaticReconnect(.exponential())
-            .withAutomaticReconnect(retryPolicy: .delays([1]))
+            .withAutomaticReconnect(retryPolicy: .atMost(3, .delays([.seconds(1)])))
             .withAutomaticReconnect(ForHub())
         _ = builder.build()
         let channels = options.retryPolicy.delay(
