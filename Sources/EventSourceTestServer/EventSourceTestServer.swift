@@ -21,13 +21,13 @@ public final class EventSourceTestServer: Sendable {
     /// The server's certificate and private key, in PEM form.
     public struct Certificate: Hashable, Sendable {
         /// The certificate, followed by all certificates between it and the root.
-        public var chain: String
+        public var certificateChain: String
         /// The private key, not encrypted.
         public var privateKey: String
 
         /// Creates a certificate.
-        public init(chain: String, privateKey: String) {
-            self.chain = chain
+        public init(certificateChain: String, privateKey: String) {
+            self.certificateChain = certificateChain
             self.privateKey = privateKey
         }
     }
@@ -59,7 +59,7 @@ public final class EventSourceTestServer: Sendable {
         port = listener.port
     }
 
-    /// Starts a server on 127.0.0.1. Call ``stop()`` at the end of the test.
+    /// Starts a server on 127.0.0.1. Call ``shutdown()`` at the end of the test.
     ///
     /// - Parameters:
     ///   - port: The port; 0 for any free port. Default: 0.
@@ -68,7 +68,7 @@ public final class EventSourceTestServer: Sendable {
     public static func start(port: Int = 0, certificate: Certificate? = nil) async throws -> EventSourceTestServer {
         let state = NIOLockedValueBox(State())
         let tls = try certificate.map {
-            try HTTPTestCertificate(chain: $0.chain, privateKey: $0.privateKey).context()
+            try HTTPTestCertificate(chain: $0.certificateChain, privateKey: $0.privateKey).context()
         }
         let service = EventSourceService { request, exchange in state.respond(to: request, exchange) }
         let group = MultiThreadedEventLoopGroup.singleton
@@ -94,10 +94,10 @@ public final class EventSourceTestServer: Sendable {
         let server = try await start(certificate: certificate)
         do {
             let result = try await body(server)
-            await server.stop()
+            await server.shutdown()
             return result
         } catch {
-            await server.stop()
+            await server.shutdown()
             throw error
         }
     }
@@ -131,8 +131,8 @@ public final class EventSourceTestServer: Sendable {
     }
 
     /// Waits until the server has received `count` requests. Returns early if the task is cancelled or the server
-    /// stops.
-    public func received(_ count: Int) async {
+    /// shuts down.
+    public func waitForRequests(count: Int = 1) async {
         let id = state.withLockedValue { state in
             state.waitingCount += 1
             return state.waitingCount
@@ -151,13 +151,13 @@ public final class EventSourceTestServer: Sendable {
         }
     }
 
-    /// Closes all connections. The server still accepts new connections.
-    public func closeConnections() {
+    /// Drops all connections. The server still accepts new connections.
+    public func dropConnections() {
         for channel in listener.channels { channel.eventLoop.execute { channel.endTransport() } }
     }
 
     /// Stops listening, and closes all connections.
-    public func stop() async {
+    public func shutdown() async {
         // Most closures refer to the server, so the server must release them. Otherwise, neither would be freed.
         let (waiting, responders) = state.withLockedValue { state in
             defer { (state.isStopped, state.responders, state.waiting) = (true, [:], [:]) }
@@ -198,7 +198,7 @@ extension NIOLockedValueBox<EventSourceTestServer.State> {
 
 extension EventSourceTestServer.Certificate: CustomStringConvertible, CustomDebugStringConvertible, CustomReflectable {
     /// The size of the certificate, without the private key.
-    public var description: String { "Certificate(chain: \(chain.utf8.count) bytes)" }
+    public var description: String { "Certificate(chain: \(certificateChain.utf8.count) bytes)" }
     /// The same as ``description``.
     public var debugDescription: String { description }
     /// An empty mirror, so that `dump` does not show the private key.

@@ -27,7 +27,7 @@ public struct TestRequest: Hashable, Sendable {
     public var path: String { String(target.prefix { $0 != "?" }) }
 
     /// The body as text.
-    public var text: String { String(decoding: body, as: UTF8.self) }
+    public var bodyText: String { String(decoding: body, as: UTF8.self) }
 
     /// Returns the value of a header field. Names are case-insensitive.
     public func header(_ name: String) -> String? {

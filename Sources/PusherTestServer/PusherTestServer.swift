@@ -213,7 +213,7 @@ public final class PusherTestServer: Sendable {
     public var usesTLS: Bool { options.tls != nil && tlsListener == nil }
 
     /// The beginning of every URL of the REST API, for example `http://127.0.0.1:40123`.
-    public var httpURL: String { url(usesTLS: usesTLS, port: port) }
+    public var url: String { url(usesTLS: usesTLS, port: port) }
 
     private func url(usesTLS: Bool, port: Int) -> String {
         let host = self.host.contains(":") ? "[\(self.host)]" : self.host

@@ -24,7 +24,7 @@ extension PusherTestServer {
             /// A recording or one of its lines is invalid, or the file cannot be read.
             public static let invalidRecording = Self(rawValue: "invalidRecording")
             /// A wait ended before the condition was met.
-            public static let timeout = Self(rawValue: "timeout")
+            public static let waitTimedOut = Self(rawValue: "waitTimedOut")
             /// The event's name, one of its channels, their number, or an id breaks the protocol's rules.
             public static let invalidEvent = Self(rawValue: "invalidEvent")
             /// A fake member cannot join the channel.

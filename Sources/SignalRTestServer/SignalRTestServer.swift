@@ -411,11 +411,11 @@ public final class SignalRTestServer: Sendable {
 
     /// Waits until `count` connections have completed a handshake since the start of the server. Returns early if the
     /// task is cancelled.
-    public func waitForConnections(_ count: Int) async { await shared.wait { $0.connected.count >= count } }
+    public func waitForConnections(count: Int = 1) async { await shared.wait { $0.connected.count >= count } }
 
     /// Waits until `count` connections have ended since the start of the server. Returns early if the task is
     /// cancelled.
-    public func waitForEnds(_ count: Int) async { await shared.wait { $0.ended.count >= count } }
+    public func waitForDisconnections(count: Int = 1) async { await shared.wait { $0.ended.count >= count } }
 
     /// Waits until there is a message from a client that meets the condition.
     package func waitForMessage(_ isWanted: @escaping @Sendable (HubMessage) -> Bool) async {

@@ -28,20 +28,20 @@ public struct TestHubOptions: Sendable {
     public var transports: [HttpTransportType] = [.webSockets, .serverSentEvents, .longPolling]
     /// The mistakes of clients that the server accepts. Default: none.
     public var tolerated: Set<TestHubRule> = []
-    /// The interval, in seconds, at which the server sends pings over WebSockets and server-sent events, even if it has
-    /// sent other messages. Default: 15.
-    public var keepAliveInterval: Double = 15
-    /// The time, in seconds, within which a client must send a message or a ping. Afterwards, the server sends a Close
-    /// message that allows a reconnect. Clients that poll are not affected. Default: 30.
-    public var clientTimeout: Double = 30
-    /// The time, in seconds, within which a client with an open transport must send its handshake. Afterwards, the server
-    /// refuses the handshake. Default: 15.
-    public var handshakeTimeout: Double = 15
-    /// The time, in seconds, for which the server keeps a poll open if there are no messages. Default: 90.
-    public var pollTimeout: Double = 90
-    /// The time, in seconds, after which the server forgets a connection without a transport: a connection that was only
-    /// negotiated, a client that does not poll again, and a connection that can be resumed. Default: 15.
-    public var disconnectTimeout: Double = 15
+    /// The interval at which the server sends pings over WebSockets and server-sent events, even if it has
+    /// sent other messages. Default: 15 s.
+    public var keepAliveInterval = Duration.seconds(15)
+    /// The time within which a client must send a message or a ping. Afterwards, the server sends a Close
+    /// message that allows a reconnect. Clients that poll are not affected. Default: 30 s.
+    public var clientTimeout = Duration.seconds(30)
+    /// The time within which a client with an open transport must send its handshake. Afterwards, the server
+    /// refuses the handshake. Default: 15 s.
+    public var handshakeTimeout = Duration.seconds(15)
+    /// The time for which the server keeps a poll open if there are no messages. Default: 90 s.
+    public var pollTimeout = Duration.seconds(90)
+    /// The time after which the server forgets a connection without a transport: a connection that was only
+    /// negotiated, a client that does not poll again, and a connection that can be resumed. Default: 15 s.
+    public var disconnectTimeout = Duration.seconds(15)
     /// The longest message that a client may send, in bytes. After a longer message, the server sends a Close message
     /// that allows a reconnect. Default: 32,768.
     public var maximumMessageSize = 32_768
@@ -89,10 +89,10 @@ public struct TestHubOptions: Sendable {
     /// 403. A hub in memory has no requests, so it never calls the closure, and its connections have no user. Default:
     /// `nil`, which means that every request is accepted.
     public var authorize: (@Sendable (TestHubRequest) -> TestHubAuthorization)?
-    /// The time after which the authentication of a connection expires, in seconds. The server tells clients the whole
+    /// The time after which the authentication of a connection expires. The server tells clients the whole
     /// seconds, and accepts refreshes. At the expiry, it closes the connection with a Close message that allows a reconnect.
     /// Default: `nil`, which means that nothing expires, and that a refresh gets status 404.
-    public var tokenLifetime: Double?
+    public var tokenLifetime: Duration?
 
     /// Creates options.
     public init() {}
@@ -138,13 +138,13 @@ public enum TestHubRule: Hashable, Sendable, CaseIterable {
 /// The certificate chain and the private key of a server.
 public struct TestHubCertificate: Hashable, Sendable {
     /// The certificate in PEM form, followed by all certificates between it and the root.
-    public var chain: String
+    public var certificateChain: String
     /// The private key in PEM form, not encrypted.
     public var privateKey: String
 
     /// Creates a certificate.
-    public init(chain: String, privateKey: String) {
-        self.chain = chain
+    public init(certificateChain: String, privateKey: String) {
+        self.certificateChain = certificateChain
         self.privateKey = privateKey
     }
 }
@@ -154,12 +154,12 @@ public enum TestHubAuthorization: Hashable, Sendable {
     /// The server accepts the request.
     ///
     /// - Parameters:
-    ///   - user: The id of the user. A transport or a refresh with another user gets status 403. Default: none.
-    ///   - lifetime: The time after which the authentication expires, in seconds. Default: `nil`, for
+    ///   - userID: The id of the user. A transport or a refresh with another user gets status 403. Default: none.
+    ///   - lifetime: The time after which the authentication expires. Default: `nil`, for
     ///     ``TestHubOptions/tokenLifetime``.
-    case allow(user: String? = nil, lifetime: Double? = nil)
+    case allow(userID: String? = nil, lifetime: Duration? = nil)
     /// The server answers with this status: 401, or 403 for a user who may not use the hub.
-    case refuse(Int)
+    case refuse(status: Int)
 }
 
 extension TestHubOptions {
@@ -202,7 +202,7 @@ extension TestHubOptions: CustomStringConvertible, CustomDebugStringConvertible,
 
 extension TestHubCertificate: CustomStringConvertible, CustomDebugStringConvertible, CustomReflectable {
     /// The size of the certificate, without the private key.
-    public var description: String { "TestHubCertificate(chain: \(chain.utf8.count) bytes)" }
+    public var description: String { "TestHubCertificate(chain: \(certificateChain.utf8.count) bytes)" }
     /// The same as ``description``.
     public var debugDescription: String { description }
     /// An empty mirror, so that `dump` does not show the private key.

@@ -6,7 +6,7 @@ public struct TestHubRequest: Hashable, Sendable {
     /// The HTTP method.
     public var method: String
     /// The path with the query.
-    public var uri: String
+    public var target: String
     /// The header fields. The names are in lower case.
     public var headers: [String: String]
     /// The size of the body, in bytes.
@@ -16,12 +16,12 @@ public struct TestHubRequest: Hashable, Sendable {
     public var body: [UInt8] = []
 
     /// The path, without the query.
-    public var path: String { String(uri.prefix { $0 != "?" }) }
+    public var path: String { String(target.prefix { $0 != "?" }) }
 
     /// The parameters of the query, percent-decoded. If a parameter occurs twice, the last value counts.
     public var query: [String: String] {
         var query: [String: String] = [:]
-        for pair in uri.split(separator: "?", maxSplits: 1).dropFirst().first?.split(separator: "&") ?? [] {
+        for pair in target.split(separator: "?", maxSplits: 1).dropFirst().first?.split(separator: "&") ?? [] {
             let halves = pair.split(separator: "=", maxSplits: 1).map { String($0).removingPercentEncoding ?? "" }
             if let name = halves.first { query[name] = halves.dropFirst().first ?? "" }
         }

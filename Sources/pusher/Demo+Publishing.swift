@@ -60,7 +60,7 @@ extension Demo {
         let data = #"{"id":\#(order.id),"item":"\#(order.item)"}"#
         let signed = server.publishRequest(event: "created", data: data, to: [channel.name])
         let request = HTTPRequest(
-            url: server.httpURL + signed.pathAndQuery,
+            url: server.url + signed.pathAndQuery,
             method: "POST",
             headers: ["Content-Type": "application/json"],
             body: Array(signed.body.utf8),

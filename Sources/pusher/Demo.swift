@@ -44,7 +44,7 @@ struct Demo: Sendable {
     }
 
     private func makeClient(of user: String) -> Pusher {
-        let backend = AuthEndpoint(server.httpURL + "/pusher/auth", parameters: ["user_id": user])
+        let backend = AuthEndpoint(server.url + "/pusher/auth", parameters: ["user_id": user])
         let options = PusherClientOptions(
             endpoint: PusherEndpoint(host: relay?.host ?? server.host, port: relay?.port ?? server.port, useTLS: false)
         )

@@ -279,7 +279,7 @@ struct ServeCommand: AsyncParsableCommand {
 
     private func announce(_ server: PusherTestServer, console: String?) throws {
         let application = server.options.application
-        let place = server.httpURL.replacing("http://", with: "")
+        let place = server.url.replacing("http://", with: "")
         try printLine("host      \(server.host)")
         try printLine("port      \(server.port)")
         try printLine("app id    \(application.id)")
@@ -287,9 +287,9 @@ struct ServeCommand: AsyncParsableCommand {
         try printLine("secret    \(application.secret)")
         try printLine("encryption key \(server.options.encryptionMasterKey)")
         try printLine("websocket ws://\(place)/app/\(application.key)")
-        try printLine("rest      \(server.httpURL)/apps/\(application.id)/events")
-        try printLine("auth      \(server.httpURL)/pusher/auth")
-        try printLine("user auth \(server.httpURL)/pusher/user-auth")
+        try printLine("rest      \(server.url)/apps/\(application.id)/events")
+        try printLine("auth      \(server.url)/pusher/auth")
+        try printLine("user auth \(server.url)/pusher/user-auth")
         if let port = server.tlsPort {
             try printLine("tls port  \(port)")
             // The host of an IPv6 address has brackets there.

@@ -32,7 +32,7 @@ enum PusherTestServerSamples {
         )
         let fault = PusherTestServer.AuthorizationFault.status(403, headers: [.init(name: "Set-Cookie", value: "hush")])
         let secrets: [Any] = [
-            application, tls, options, server, relay, connection, request, header, fault,
+            application, tls, options, server, relay, connection, request, header, request.headers, fault,
             PusherTestServer.ChannelAuthorizationRequest(
                 socketID: "1.2",
                 channel: "private-a",
@@ -74,7 +74,7 @@ enum PusherTestServerSamples {
             PusherTestServer.MessageLimit(count: 1), PusherTestServer.Recording(events: []),
             PusherTestServer.Recording.Event(time: .zero, channel: "a", name: "created"), server.recordSequence,
             server.recordSequence.makeAsyncIterator(),
-            PusherTestServer.ServerError(.timeout, "Timed out."),
+            PusherTestServer.ServerError(.waitTimedOut, "Timed out."),
             PusherTestServer.SubscriptionFault.error(code: nil, message: "no"), PusherTestServer.Target.socket("1.2"),
             PusherTestServer.TransportRequestFault.delayed(.zero),
         ]

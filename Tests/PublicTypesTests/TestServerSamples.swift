@@ -15,10 +15,10 @@ enum EventSourceTestServerSamples {
             headers: [TestRequest.Header(name: "Authorization", value: "Bearer hush")],
             body: Array("hush".utf8)
         )
-        let certificate = EventSourceTestServer.Certificate(chain: "chain", privateKey: "hush")
+        let certificate = EventSourceTestServer.Certificate(certificateChain: "chain", privateKey: "hush")
         return try await EventSourceTestServer.withServer { server in
             [
-                server, certificate, request, request.headers[0],
+                server, certificate, request, request.headers, request.headers[0],
                 TestExchange(request, number: 1, HTTPTestExchange(EmbeddedChannel(), .init(isLast: true))),
                 TestResponse.text("1"), TestResponse.Step.send("1"),
             ]
@@ -43,7 +43,8 @@ enum SignalRTestServerSamples {
         let samples: [Any] = [
             server, options, TestHubFault.status(500), TestHubHandshake.refuse("no"),
             TestHubFailure(connectionID: "1", method: "a", reason: "no"), TestHubStep.poll, TestHubRule.pings,
-            TestHubCertificate(chain: "chain", privateKey: "hush"), TestHubAuthorization.allow(user: "ann"),
+            TestHubCertificate(certificateChain: "chain", privateKey: "hush"),
+            TestHubAuthorization.allow(userID: "ann"),
             TestHubResponse(text: "hush"), TestHubClients.all,
         ]
         let records: [Any] = calls.elements + server.requests + server.connections

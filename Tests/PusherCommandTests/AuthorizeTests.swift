@@ -52,7 +52,7 @@ struct AuthorizeTests {
         #expect(examples.count == 5)
         try await PusherTestServer.withServer { server in
             for example in examples {
-                let command = example.replacingOccurrences(of: "http://127.0.0.1:6001", with: server.httpURL)
+                let command = example.replacingOccurrences(of: "http://127.0.0.1:6001", with: server.url)
                 let shell = try ChildProcess("/bin/bash", ["-c", "exec \"$0\"/\(command)", ChildProcess.folder.path])
                 for await _ in shell.lines {}
                 #expect(await shell.end() == 0, "\(example)")
@@ -137,14 +137,14 @@ struct AuthorizeTests {
     @Test("the tool sends a client's request to a backend and checks the answer")
     func backend() async throws {
         try await PusherTestServer.withServer { server in
-            let url = ["--auth-url", server.httpURL + "/pusher/auth", "--no-json"]
+            let url = ["--auth-url", server.url + "/pusher/auth", "--no-json"]
             for channel in ["private-a", "presence-a", "private-encrypted-a"] {
                 let arguments = ["authorize", channel] + Self.socket + server.toolOptions + url
                 let result = try await ToolRun.result(arguments + PusherTestServer.encryptionOptions)
                 #expect(result.status == 0, "\(result)")
                 #expect(
                     result.lines.first
-                        == "sent           POST \(server.httpURL)/pusher/auth  socket_id=1234.1234&channel_name=\(channel)"
+                        == "sent           POST \(server.url)/pusher/auth  socket_id=1234.1234&channel_name=\(channel)"
                 )
             }
             server.failAuthorizations(with: .wrongSharedSecret)

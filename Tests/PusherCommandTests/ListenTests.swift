@@ -176,7 +176,7 @@ struct ListenTests {
         var options = PusherTestServer.Options()
         options.authorizeChannel = { $0.channel == "private-a" ? .allow() : .refuse(status: 403, body: "not you") }
         try await PusherTestServer.withServer(options: options) { server in
-            let backend = server.toolOptions + ["--secret", "unknown", "--auth-url", server.httpURL + "/pusher/auth"]
+            let backend = server.toolOptions + ["--secret", "unknown", "--auth-url", server.url + "/pusher/auth"]
             let run = try ToolRun(["listen", "private-a"] + backend)
             await run.waitForError(containing: "subscribed to private-a")
             run.process.send(SIGINT)

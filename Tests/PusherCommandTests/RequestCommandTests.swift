@@ -17,11 +17,11 @@ struct RequestCommandTests {
             let pusher = Pusher(
                 key: server.options.application.key,
                 options: PusherClientOptions(
-                    authMethod: .endpoint(server.httpURL + "/pusher/auth"),
+                    authMethod: .endpoint(server.url + "/pusher/auth"),
                     host: .host(server.host),
                     port: server.port,
                     useTLS: false,
-                    userAuthMethod: .endpoint(server.httpURL + "/pusher/user-auth"),
+                    userAuthMethod: .endpoint(server.url + "/pusher/user-auth"),
                     timeouts: .patient,
                     logger: Logger(label: "quiet") { _ in SwiftLogNoOpLogHandler() }
                 )

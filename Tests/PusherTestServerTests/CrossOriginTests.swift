@@ -269,7 +269,7 @@ struct CrossOriginTests {
     @Test("on a socket, a page sends a preflight and then gets an authorization")
     func onSocket() async throws {
         try await PusherTestServer.withServer { server in
-            let url = server.httpURL + "/pusher/auth"
+            let url = server.url + "/pusher/auth"
             var headers: HTTPFields = [
                 "Origin": "http://localhost:3000", "Access-Control-Request-Method": "POST",
                 "Access-Control-Request-Headers": "authorization",

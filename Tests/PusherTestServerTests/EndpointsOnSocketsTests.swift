@@ -18,7 +18,7 @@ struct EndpointsOnSocketsTests {
         path: String = "/pusher/auth"
     ) async throws -> (status: Int, headers: HTTPFields, body: String) {
         let headers: HTTPFields = ["Content-Type": "application/x-www-form-urlencoded", "X-Token": "t"]
-        let request = HTTPRequest.to(server.httpURL + path, headers: headers, body: form)
+        let request = HTTPRequest.to(server.url + path, headers: headers, body: form)
         let response = try await PooledHTTPRequester.ofTests.response(to: request)
         return (response.status, response.headers, String(decoding: response.body, as: UTF8.self))
     }
@@ -116,7 +116,7 @@ struct EndpointsOnSocketsTests {
             backend.failAuthorizations(2, with: .status(500))
             backend.failAuthorizations(with: .status(204))
             var options = Options()
-            options.webhookURL = backend.httpURL + "/pusher/auth"
+            options.webhookURL = backend.url + "/pusher/auth"
             options.webhookDelay = .zero
             try await PusherTestServer.withServer(options: options) { server in
                 let client = try await SocketClient.connect(to: server)

@@ -241,7 +241,7 @@ struct HTTPTransportSocketTests {
         func request(_ path: String, _ method: String = "POST", _ body: String = "") -> HTTPRequest {
             var headers: HTTPFields = ["Origin": "http://localhost", "Content-Type": "application/json"]
             if method == "OPTIONS" { headers.set("Access-Control-Request-Method", "POST") }
-            return .to("\(server.httpURL)\(Self.session)/\(path)", method: method, headers: headers, body: body)
+            return .to("\(server.url)\(Self.session)/\(path)", method: method, headers: headers, body: body)
         }
         #expect(try await client.status(request("xhr_streaming", "OPTIONS")) == 204)
         var body = ""

@@ -15,7 +15,7 @@ import Testing
 struct ListenerTests {
     private func post(_ server: PusherTestServer, _ signed: SignedRESTRequest) async throws -> (Int, String) {
         let request = HTTPRequest.to(
-            server.httpURL + signed.pathAndQuery,
+            server.url + signed.pathAndQuery,
             method: signed.method,
             body: signed.body.isEmpty ? nil : signed.body
         )

@@ -20,7 +20,7 @@ struct ProxyRefusalTests {
                 #expect(text.hasPrefix("HTTP/1.1 407 Proxy Authentication Required\r\n"))
                 #expect(text.contains("Proxy-Authenticate: Basic realm=\"the \\\"firm\\\"\"\r\n"))
             }
-            let forwarded = try await answer(of: proxy, to: "GET \(server.httpURL)/ HTTP/1.1\r\n\r\n")
+            let forwarded = try await answer(of: proxy, to: "GET \(server.url)/ HTTP/1.1\r\n\r\n")
             #expect(forwarded.hasPrefix("HTTP/1.1 407 "))
             let right = try await ByteConnection.connect(port: proxy.port)
             right.write(tunnelRequest(server.port, "proxy-authorization: basic YWRhOnNlY3JldA==\r\n"))
@@ -169,7 +169,7 @@ struct ProxyFaultTests {
             let error = await #expect(throws: PusherTestServer.ServerError.self) {
                 try await proxy.nextRequest(after: proxy.requests.last, timeout: .zero)
             }
-            #expect(error?.code == .timeout)
+            #expect(error?.code == .waitTimedOut)
             await #expect(throws: PusherTestServer.ServerError.self) {
                 try await proxy.waitForOpenTunnels(count: 1, timeout: .zero)
             }

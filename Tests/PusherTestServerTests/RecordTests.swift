@@ -42,7 +42,7 @@ struct RecordTests {
         let error = await #expect(throws: PusherTestServer.ServerError.self) {
             try await server.waitForSubscription(to: "news", timeout: .milliseconds(1))
         }
-        #expect(error?.code == .timeout)
+        #expect(error?.code == .waitTimedOut)
         #expect(error?.description.contains("1 subscription(s) to channel news") == true)
         #expect(error?.localizedDescription == error?.message)
     }

@@ -29,7 +29,7 @@ struct ServerSentEventsProgramTests {
             }
             #expect(data == [#"{"result":42}"#])
             #expect(server.requests.map(\.method) == ["POST", "GET"])
-            #expect(server.requests.map(\.text) == [#"{"method":"answer"}"#, ""])
+            #expect(server.requests.map(\.bodyText) == [#"{"method":"answer"}"#, ""])
             #expect(server.requests.map { $0.header("Last-Event-ID") } == [nil, "1"])
         }
     }
@@ -48,7 +48,7 @@ struct ServerSentEventsProgramTests {
             #expect(assistant.failure == nil)
             await assistant.ask("?", url: server.url)
             #expect(assistant.failure == "429: later")
-            #expect(server.requests[0].text == #"{"question":"?"}"#)
+            #expect(server.requests[0].bodyText == #"{"question":"?"}"#)
         }
     }
 }

@@ -147,7 +147,7 @@ struct DefectTests {
             weak let weakSource = source
             source?.onComplete { _, _, _ in Issue.record("called back after the release") }
             source?.connect()
-            await server.received(1)
+            await server.waitForRequests()
             source = nil
             #expect(weakSource == nil)
             await waitUntil { server.connectionCount == 0 }

@@ -91,14 +91,14 @@ struct TestServerTests {
     @MainActor
     func waitsEnd() async throws {
         let server = try await EventSourceTestServer.start()
-        let cancelled = Task { await server.received(1) }
+        let cancelled = Task { await server.waitForRequests() }
         // The main actor runs tasks in order, so the first task is already waiting.
         await Task {}.value
         cancelled.cancel()
         await cancelled.value
-        let waiting = Task { await server.received(1) }
+        let waiting = Task { await server.waitForRequests() }
         await Task {}.value
-        await server.stop()
+        await server.shutdown()
         await waiting.value
     }
 
@@ -132,7 +132,7 @@ struct TestServerTests {
             let recording = Recording(EventStream(server.url, options: .quick, connector: .patient))
             #expect(await recording.nextEvent() != nil)
             #expect(server.connectionCount == 1)
-            server.closeConnections()
+            server.dropConnections()
             #expect(await recording.end() == nil)
             server.forgetRequests()
             #expect(server.requests.isEmpty)

@@ -264,7 +264,7 @@ import Testing
             }
             await waitUntil { engines.allSatisfy { $0.object == nil } }
             #expect(engines.allSatisfy { $0.object == nil })
-            await server.waitForEnds(engines.count)
+            await server.waitForDisconnections(count: engines.count)
         }
     }
 

@@ -214,7 +214,7 @@ import Testing
             #expect(await inbox.next(10) == Array(repeating: "hello", count: 10))
             #expect(Set(connections.map(\.connectionId)).count == 10)
             for connection in connections { await connection.stop() }
-            await server.waitForEnds(10)
+            await server.waitForDisconnections(count: 10)
         }
     }
 }

@@ -34,9 +34,9 @@ import Testing
             try await connection.start()
             try await connection.invoke(method: "nothing")
             let requests = server.requests
-            #expect(requests.filter { $0.uri.contains("/negotiate") }.count == count + 1)
+            #expect(requests.filter { $0.target.contains("/negotiate") }.count == count + 1)
             // The client keeps the query of the redirect.
-            #expect(requests.last?.uri.hasPrefix("/hub?redirect=\(count)&id=") == true)
+            #expect(requests.last?.target.hasPrefix("/hub?redirect=\(count)&id=") == true)
             await connection.stop()
         }
     }
@@ -77,7 +77,7 @@ import Testing
             try await connection.start()
             try await connection.invoke(method: "nothing")
             await connection.stop()
-            await server.waitForEnds(1)
+            await server.waitForDisconnections()
             #expect(server.requests.allSatisfy { $0.headers["authorization"] == "Bearer t" })
             #expect(server.requests.allSatisfy { $0.headers["x-app"] == "1" && $0.headers["user-agent"] == "mine" })
             // A load balancer needs this cookie to find the same server.
@@ -148,7 +148,7 @@ import Testing
             try await connection.start()
             #expect(connection.transport == .longPolling)
             let ids = Set(
-                server.requests.filter { !$0.uri.contains("/negotiate") }.map { $0.uri.split(separator: "=")[1] }
+                server.requests.filter { !$0.target.contains("/negotiate") }.map { $0.target.split(separator: "=")[1] }
             )
             #expect(ids.count >= 2)
             await connection.stop()
@@ -161,9 +161,9 @@ import Testing
             let connection = connection(server)
             try await connection.start()
             #expect(connection.transport == .serverSentEvents && connection.connectionId == "id-2")
-            #expect(server.requests.filter { $0.uri.contains("/negotiate") }.count == 2)
-            let ids = server.requests.filter { !$0.uri.contains("/negotiate") }
-                .map { $0.uri.replacingOccurrences(of: "/hub?id=", with: "") }
+            #expect(server.requests.filter { $0.target.contains("/negotiate") }.count == 2)
+            let ids = server.requests.filter { !$0.target.contains("/negotiate") }
+                .map { $0.target.replacingOccurrences(of: "/hub?id=", with: "") }
             #expect(ids.prefix(2) == ["token%2F1%2B", "token%2F2%2B"])
             await connection.stop()
         }
@@ -310,7 +310,7 @@ import Testing
             }
             try await connection.start()
             #expect(connection.connectionId == nil)
-            #expect(server.requests.map(\.uri) == ["/hub"])
+            #expect(server.requests.map(\.target) == ["/hub"])
             await connection.stop()
             let wrong = self.connection(server) { $0.skipNegotiation = true }
             guard case .negotiationError = await startError(wrong) as? SignalRError else {
@@ -351,7 +351,7 @@ import Testing
                 options.sendsAccessTokenInQuery = true
             }
             try await connection.start()
-            #expect(server.requests.allSatisfy { $0.uri.contains("access_token=a%2Fb") })
+            #expect(server.requests.allSatisfy { $0.target.contains("access_token=a%2Fb") })
             await connection.stop()
         }
     }

@@ -156,7 +156,7 @@ import Testing
             try await connection.invoke(method: "nothing")
             await connection.stop()
             #expect(server.requests.count >= 5)
-            #expect(server.requests.allSatisfy { $0.uri.contains("?my_=1&_=2&") })
+            #expect(server.requests.allSatisfy { $0.target.contains("?my_=1&_=2&") })
         }
     }
 
@@ -184,7 +184,7 @@ import Testing
             weak let released = connection
             connection = nil
             #expect(released == nil)
-            await server.waitForEnds(1)
+            await server.waitForDisconnections()
             _ = stream
         }
     }

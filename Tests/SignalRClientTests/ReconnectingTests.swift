@@ -70,7 +70,7 @@ import Testing
                 .withAutomaticReconnect([0]).build()
             try await connection.start()
             server.dropConnections()
-            await server.waitForConnections(2)
+            await server.waitForConnections(count: 2)
             #expect(
                 server.requests.map { $0.headers["authorization"] }
                     == ["Bearer 1", "Bearer 1", "Bearer 2", "Bearer 2"]
@@ -198,12 +198,12 @@ import Testing
         try await withServer { server in
             let connection = HubConnectionBuilder.patient.withUrl(url: server.url).build()
             let task = Task { try await connection.run() }
-            await server.waitForConnections(1)
+            await server.waitForConnections()
             server.closeConnections(error: "over")
             let error = await #expect(throws: SignalRClientError.self) { try await task.value }
             #expect(error?.code == .serverClosed)
             let second = Task { try await connection.run() }
-            await server.waitForConnections(2)
+            await server.waitForConnections(count: 2)
             second.cancel()
             await #expect(throws: CancellationError.self) { try await second.value }
             #expect(await connection.state() == .Stopped)
@@ -230,7 +230,7 @@ import Testing
             server.dropConnections()
             await stop.value
             #expect(try await waiting.value == .Connected)
-            await server.waitForConnections(2)
+            await server.waitForConnections(count: 2)
             server.closeConnections(error: "over")
             let error = await #expect(throws: SignalRClientError.self) { try await run.value }
             #expect(error?.code == .serverClosed)
@@ -293,7 +293,7 @@ import Testing
             await server.fail(.negotiate, .status(503))
             let connection = HubConnectionBuilder.patient.withUrl(url: server.url).build()
             let run = Task { try await connection.run(retrying: .delays([.zero])) }
-            await server.waitForConnections(1)
+            await server.waitForConnections()
             run.cancel()
             await #expect(throws: CancellationError.self) { try await run.value }
         }
@@ -413,7 +413,7 @@ import Testing
             connection.onReconnected { reconnected.add(()) }
             server.dropConnections()
             try await reconnected.next()
-            await server.waitForConnections(2)
+            await server.waitForConnections(count: 2)
             await connection.stop()
         }
     }

@@ -16,7 +16,7 @@ import Testing
     /// Runs a hub whose tokens expire after an hour, and a connection with the tokens "token 1", "token 2" and so on.
     private func withExpiringTokens(
         _ route: Route,
-        lifetime: Double? = 3_600,
+        lifetime: Duration? = .seconds(3_600),
         redirects: Int = 0,
         _ configure: (HubConnectionBuilder) -> HubConnectionBuilder = { $0 },
         _ body: (HubConnection, SignalRTestServer) async throws -> Void
@@ -73,9 +73,9 @@ import Testing
             #expect(try await connection.invoke("token", returning: String.self) == "Bearer token 2")
             #expect(connection.connectionId == id && server.connectionCount == 1)
 
-            let index = try #require(server.requests.firstIndex { $0.uri.contains("/refresh") })
+            let index = try #require(server.requests.firstIndex { $0.target.contains("/refresh") })
             let request = server.requests[index]
-            #expect(request.method == "POST" && request.uri == "/hub/refresh?a=1" && request.bodySize == 0)
+            #expect(request.method == "POST" && request.target == "/hub/refresh?a=1" && request.bodySize == 0)
             #expect(request.headers["authorization"] == "Bearer token 2")
             #expect(request.headers["x-signalr-connection-token"] == "token/1+")
             #expect(server.requests[..<index].allSatisfy { $0.headers["authorization"] == "Bearer token 1" })
@@ -115,7 +115,7 @@ import Testing
             guard case .invalidOperation = await error(connection) as? SignalRError else {
                 return #expect(Bool(false), "A refresh would send the app's token.")
             }
-            #expect(!server.requests.contains { $0.uri.contains("/refresh") })
+            #expect(!server.requests.contains { $0.target.contains("/refresh") })
         }
     }
 
@@ -128,7 +128,7 @@ import Testing
                 try await connection.invoke(method: "nothing")
                 #expect(try await connection.refreshAuthentication() == .seconds(3_600))
                 #expect(
-                    server.requests.last { $0.uri.contains("/refresh") }?.headers["authorization"]
+                    server.requests.last { $0.target.contains("/refresh") }?.headers["authorization"]
                         == "Bearer token \(count)"
                 )
             }
@@ -150,10 +150,10 @@ import Testing
         try await withExpiringTokens(route, { $0.withAutomaticReconnect([0]) }) { connection, server in
             try await connection.invoke(method: "nothing")
             server.expireTokens()
-            await server.waitForConnections(2)
+            await server.waitForConnections(count: 2)
             try await connection.connected()
             #expect(
-                server.requests.last { $0.uri.contains("/negotiate") }?.headers["authorization"] == "Bearer token 2"
+                server.requests.last { $0.target.contains("/negotiate") }?.headers["authorization"] == "Bearer token 2"
             )
         }
     }
@@ -161,13 +161,13 @@ import Testing
     @Test("a refresh in memory renews the lifetime")
     func inMemory() async throws {
         var options = TestHubOptions()
-        options.tokenLifetime = 3_600
+        options.tokenLifetime = .seconds(3_600)
         try await withServer(options, inMemory: true) { server in
             let connection = server.connect(HubConnectionBuilder()).build()
             try await connection.start()
             #expect(try await connection.refreshAuthentication() == .seconds(3_600))
             server.expireTokens()
-            await server.waitForEnds(1)
+            await server.waitForDisconnections()
             await connection.stop()
         }
     }

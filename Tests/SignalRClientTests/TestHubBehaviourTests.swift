@@ -162,8 +162,8 @@ import Testing
     @Test("polls get no pings, so an idle poll ends after the timeout")
     func idlePoll() async throws {
         var options = TestHubOptions()
-        options.keepAliveInterval = 0.02
-        options.pollTimeout = 0.2
+        options.keepAliveInterval = .milliseconds(20)
+        options.pollTimeout = .milliseconds(200)
         try await withServer(options) { server in
             try await withWire(server) { wire in
                 let target = try await poll(server, wire)
@@ -199,7 +199,7 @@ import Testing
     @Test("nothing follows the close frame")
     func afterTheClose() async throws {
         var options = TestHubOptions()
-        options.keepAliveInterval = 0.01
+        options.keepAliveInterval = .milliseconds(10)
         try await withServer(options) { server in
             try await withWire(server) { wire in
                 try await wire.connect()
@@ -238,14 +238,14 @@ import Testing
     @Test("version 2 of the handshake over events makes no connection that can be resumed")
     func versionTwoOverEvents() async throws {
         var options = TestHubOptions()
-        options.disconnectTimeout = 3_600
+        options.disconnectTimeout = .seconds(3_600)
         try await withServer(options) { server in
             let handshake = #"{"protocol":"json","version":2}"#
             try await withEvents(server, "&useStatefulReconnect=true", handshake: handshake) { events, _ in
                 _ = await events.receive(upTo: "{}\u{1E}")
             }
             // The server would keep a connection that can be resumed.
-            await server.waitForEnds(1)
+            await server.waitForDisconnections()
         }
     }
 
@@ -281,7 +281,7 @@ import Testing
                         #expect(await wire.frame() == .close(1000))
                     }
                 }
-                if !isResumable { await server.waitForEnds(1) }
+                if !isResumable { await server.waitForDisconnections() }
                 try await withWire(server) { wire in
                     let isOpen = try await wire.open(target)
                     #expect(isOpen == isResumable)
@@ -349,7 +349,7 @@ import Testing
                 }
                 #expect(await wire.frame() == nil)
             }
-            await server.waitForEnds(1)
+            await server.waitForDisconnections()
             continuation.finish()
         }
     }

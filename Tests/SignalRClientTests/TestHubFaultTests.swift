@@ -83,7 +83,7 @@ import Testing
     )
     func faultyHandshakes(_ fault: TestHubHandshake) async throws {
         var options = TestHubOptions()
-        options.handshakeTimeout = 0.1
+        options.handshakeTimeout = .milliseconds(100)
         try await withServer(options) { server in
             await server.setHandshake(fault)
             try await withWire(server) { wire in
@@ -182,7 +182,7 @@ import Testing
             }
             server.onDisconnected { _, _ in events.add("disconnected") }
             try await withWire(server) { wire in try await wire.connect() }
-            await server.waitForEnds(1)
+            await server.waitForDisconnections()
             for _ in 0..<1_000 { await Task.yield() }
             open.yield()
             #expect(await events.next(2) == ["connected", "disconnected"])
@@ -221,7 +221,7 @@ import Testing
     @Test("onRefreshed gets the connection with the new token")
     func refreshed() async throws {
         var options = TestHubOptions()
-        options.tokenLifetime = 3_600
+        options.tokenLifetime = .seconds(3_600)
         try await withServer(options) { server in
             let tokens = Inbox<String?>()
             server.onRefreshed { connection in tokens.add(connection.headers["authorization"]) }
@@ -274,7 +274,7 @@ import Testing
     @Test("a transport with another user than its negotiation gets 403")
     func changedUsers() async throws {
         var options = TestHubOptions()
-        options.authorize = { request in .allow(user: request.token) }
+        options.authorize = { request in .allow(userID: request.token) }
         try await withServer(options) { server in
             let target = "/hub?id=\(try await Wire.negotiate(server, "&access_token=ann"))"
             func fields(_ user: String) -> String { "Authorization: Bearer \(user)\n" }
@@ -342,7 +342,10 @@ import Testing
     func redirectsOfAddedHubs() async throws {
         var options = TestHubOptions()
         let certificates = TestCertificates()
-        options.certificate = TestHubCertificate(chain: certificates.serverPEM, privateKey: certificates.serverKeyPEM)
+        options.certificate = TestHubCertificate(
+            certificateChain: certificates.serverPEM,
+            privateKey: certificates.serverKeyPEM
+        )
         try await withServer(options) { server in
             let hub = try await server.addHub(at: "/x", options: TestHubOptions())
             await hub.redirect(times: 1)

@@ -110,7 +110,7 @@ import Testing
     @Test("the server knows its connections, and can send to one, to others, to a group and to a user")
     func clients() async throws {
         var options = TestHubOptions()
-        options.authorize = { request in .allow(user: request.query["user"]) }
+        options.authorize = { request in .allow(userID: request.query["user"]) }
         try await withServer(options) { server in
             server.on("join") { (call, group: String) in call.connection.join(group) }
             server.on("leave") { (call, group: String) in call.connection.leave(group) }
@@ -144,7 +144,7 @@ import Testing
             #expect(await inboxes[1].next(5) == ["others", "group", "rest", "bob", "all"])
             #expect(await inboxes[2].next(4) == ["others", "bob", "direct", "all"])
             for connection in connections { await connection.stop() }
-            await server.waitForEnds(3)
+            await server.waitForDisconnections(count: 3)
             #expect(server.connections.isEmpty)
         }
     }
@@ -377,10 +377,10 @@ import Testing
         var options = TestHubOptions()
         options.authorize = { request in
             switch request.token {
-            case "ann": .allow(user: "ann", lifetime: 3_600)
-            case "bob": .allow(user: "bob", lifetime: 3_600)
-            case "eve": .refuse(403)
-            default: .refuse(401)
+            case "ann": .allow(userID: "ann", lifetime: .seconds(3_600))
+            case "bob": .allow(userID: "bob", lifetime: .seconds(3_600))
+            case "eve": .refuse(status: 403)
+            default: .refuse(status: 401)
             }
         }
         try await withServer(options) { server in
@@ -462,7 +462,7 @@ import Testing
         var options = TestHubOptions()
         let certificates = TestCertificates()
         options.certificate = TestHubCertificate(
-            chain: certificates.serverPEM,
+            certificateChain: certificates.serverPEM,
             privateKey: certificates.serverKeyPEM
         )
         try await withServer(options) { server in
@@ -477,7 +477,7 @@ import Testing
             #expect(sum == 42)
             await connection.stop()
         }
-        options.certificate = TestHubCertificate(chain: "no certificate", privateKey: "no key")
+        options.certificate = TestHubCertificate(certificateChain: "no certificate", privateKey: "no key")
         let error = await #expect(throws: SignalRClientError.self) {
             try await SignalRTestServer.start(options: options)
         }

@@ -237,7 +237,7 @@ import Testing
     @Test("a client that never pings gets a Close message that allows a reconnect")
     func pings() async throws {
         try await withRule(.pings) {
-            $0.clientTimeout = 0.2
+            $0.clientTimeout = .milliseconds(200)
         } _: { server, isEnforced in
             try await withWire(server) { wire in
                 try await wire.connect()
@@ -255,7 +255,7 @@ import Testing
     @Test("a client of events that never pings gets a Close message, and the end of the stream")
     func pingsOfEvents() async throws {
         var options = TestHubOptions()
-        options.clientTimeout = 0.2
+        options.clientTimeout = .milliseconds(200)
         try await withServer(options) { server in
             try await withEvents(server) { events, _ in
                 let text = await events.receive(upTo: "\r\n0\r\n\r\n")
@@ -267,7 +267,7 @@ import Testing
     @Test("a client that never shakes hands is refused")
     func handshakes() async throws {
         try await withRule(.handshakes) {
-            $0.handshakeTimeout = 0.2
+            $0.handshakeTimeout = .milliseconds(200)
         } _: { server, isEnforced in
             try await withWire(server) { wire in
                 #expect(try await wire.open())
@@ -285,7 +285,7 @@ import Testing
     @Test("a client that does not poll again is forgotten")
     func polls() async throws {
         try await withRule(.polls) {
-            $0.disconnectTimeout = 0.2
+            $0.disconnectTimeout = .milliseconds(200)
         } _: { server, isEnforced in
             try await withWire(server) { wire in
                 // On a busy machine, the server may forget the connection before the first poll.
@@ -293,7 +293,11 @@ import Testing
                 while try await wire.request("GET", "/hub?id=\(token)").status != 200 {
                     (token, count) = (try await Wire.negotiate(server), count + 1)
                 }
-                if isEnforced { await server.waitForEnds(count) } else { try await pass(0.4, on: server) }
+                if isEnforced {
+                    await server.waitForDisconnections(count: count)
+                } else {
+                    try await pass(0.4, on: server)
+                }
                 let status = try await wire.request("POST", "/hub?id=\(token)", body: Self.handshake).status
                 #expect(status == (isEnforced ? 404 : 200))
             }

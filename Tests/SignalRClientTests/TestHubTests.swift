@@ -23,7 +23,7 @@ import Testing
         let cancelled = Log<Int>()
         try await eventLoop.submit {
             var options = TestHubOptions()
-            options.disconnectTimeout = 3600
+            options.disconnectTimeout = .seconds(3_600)
             let brain = HubBrain(options, shared: SharedRecords(), entrance: HubEntrance(on: eventLoop))
             let connection = brain.makeConnection(headers: [:])
             connection.resumption = Resumption(limit: .max)
@@ -48,9 +48,9 @@ import Testing
 
     @Test func aHubMayHaveInfiniteTimes() async throws {
         var options = TestHubOptions()
-        options.keepAliveInterval = .infinity
-        options.pollTimeout = .infinity
-        options.disconnectTimeout = .infinity
+        options.keepAliveInterval = .seconds(Int64.max)
+        options.pollTimeout = .seconds(Int64.max)
+        options.disconnectTimeout = .seconds(Int64.max)
         try await withServer(options) { server in
             let calls = Inbox<TestHubCall>()
             server.on("enter") { (call: TestHubCall) in calls.add(call) }

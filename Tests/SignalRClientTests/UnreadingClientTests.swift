@@ -36,10 +36,10 @@ import Testing
             try await channel.writeAndFlush(
                 ByteBuffer(bytes: [0x81, 0x80 | UInt8(handshake.count), 0, 0, 0, 0] + handshake)
             )
-            await server.waitForConnections(1)
+            await server.waitForConnections()
             // The buffers of the system take some of these bytes.
             for _ in 0..<64 { server.sendAll("text", String(repeating: "x", count: 1 << 20)) }
-            await server.waitForEnds(1)
+            await server.waitForDisconnections()
             try? await channel.close()
         }
     }
@@ -56,9 +56,9 @@ import Testing
                 let connection = brain.makeConnection(headers: [:])
                 brain.received(Self.handshake(version: 1), from: connection)
             }
-            await server.waitForConnections(1)
+            await server.waitForConnections()
             for _ in 0..<4 { server.sendAll("text", String(repeating: "x", count: 50_000)) }
-            await server.waitForEnds(1)
+            await server.waitForDisconnections()
         }
     }
 
@@ -69,9 +69,9 @@ import Testing
             let opened = try await InMemoryOpener(server)
                 .open(wantsResumption: true, on: MultiThreadedEventLoopGroup.singleton.next()) { _ in }
             opened.transport.send(Self.handshake(version: 2), promise: nil)
-            await server.waitForConnections(1)
+            await server.waitForConnections()
             for _ in 0..<4 { server.sendAll("text", String(repeating: "x", count: 50_000)) }
-            await server.waitForEnds(1)
+            await server.waitForDisconnections()
             // Without a transport, the connection would otherwise stay until its timeout.
             await #expect(throws: SignalRError.unexpectedResponseCode(404)) {
                 _ = try await opened.reopen { _ in }

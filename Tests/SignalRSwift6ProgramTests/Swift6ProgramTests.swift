@@ -74,7 +74,7 @@ import Testing
             #expect(sum == 42)
             await connection.stop()
         }
-        await server.waitForEnds(10)
+        await server.waitForDisconnections(count: 10)
         await server.shutdown()
     }
 

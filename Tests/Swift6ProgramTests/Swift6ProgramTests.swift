@@ -19,11 +19,11 @@ struct Swift6ProgramTests {
         try await PusherTestServer.withServer { server in
             let (lines, writer) = AsyncStream.makeStream(of: String.self)
             let options = PusherClientOptions(
-                authMethod: .endpoint(server.httpURL + "/pusher/auth", parameters: ["user_id": "ada"]),
+                authMethod: .endpoint(server.url + "/pusher/auth", parameters: ["user_id": "ada"]),
                 host: .host(server.host),
                 port: server.port,
                 useTLS: false,
-                userAuthMethod: .endpoint(server.httpURL + "/pusher/user-auth", parameters: ["user_id": "ada"]),
+                userAuthMethod: .endpoint(server.url + "/pusher/user-auth", parameters: ["user_id": "ada"]),
                 callbackQueue: hasQueueOfItsOwn ? .queue(DispatchQueue(label: "own")) : .main
             )
             let screen = Screen(options: options, key: server.options.application.key) { writer.yield($0) }
@@ -45,7 +45,7 @@ struct Swift6ProgramTests {
             let guest = Pusher(
                 key: server.options.application.key,
                 options: PusherClientOptions(
-                    authMethod: .endpoint(server.httpURL + "/pusher/auth", parameters: ["user_id": "bob"]),
+                    authMethod: .endpoint(server.url + "/pusher/auth", parameters: ["user_id": "bob"]),
                     host: .host(server.host),
                     port: server.port,
                     useTLS: false
@@ -66,7 +66,7 @@ struct Swift6ProgramTests {
             let authorizer = TokenAuthorizer { socketID, channelName in
                 PusherAuth(auth: server.authorization(forSocket: socketID, channel: channelName).auth)
             }
-            let builder = try #require(TokenRequestBuilder(url: server.httpURL + "/pusher/auth", token: "t"))
+            let builder = try #require(TokenRequestBuilder(url: server.url + "/pusher/auth", token: "t"))
             for method in [
                 AuthMethod.authorizer(authorizer: authorizer), .authRequestBuilder(authRequestBuilder: builder),
             ] {

@@ -11,7 +11,7 @@ struct TrailingClosureTests {
     private func client(of server: PusherTestServer, userId: String) -> Pusher {
         let endpoint = PusherEndpoint(host: server.host, port: server.port, useTLS: server.usesTLS)
         let options = PusherClientOptions(endpoint: endpoint)
-        options.authMethod = .endpoint(server.httpURL + "/pusher/auth", parameters: ["user_id": userId])
+        options.authMethod = .endpoint(server.url + "/pusher/auth", parameters: ["user_id": userId])
         options.callbackQueue = .eventLoop
         return Pusher(key: server.options.application.key, options: options)
     }

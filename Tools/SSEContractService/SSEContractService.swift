@@ -36,7 +36,7 @@ enum SSEContractService {
         print("ready")
         fflush(nil)
         for await _ in quits { break }
-        await server.stop()
+        await server.shutdown()
     }
 
     private static func fail(_ message: String) -> Never {

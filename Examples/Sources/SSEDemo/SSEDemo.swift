@@ -28,7 +28,7 @@ enum SSEDemo {
                 expected += 1
                 if expected == 6 {
                     say("the server stops")
-                    await server.stop()
+                    await server.shutdown()
                     server = try await EventSourceTestServer.start(port: port)
                     serveFeed(on: server)
                     say("the server is back, and does not know the earlier events")
@@ -36,7 +36,7 @@ enum SSEDemo {
             }
             if expected > 10 { break }
         }
-        await server.stop()
+        await server.shutdown()
         let statistics = stream.statistics
         print("10 events over \(statistics.connections) connections, none missed")
     }

@@ -39,7 +39,7 @@ enum Demonstration {
     private static func join(_ user: String, _ server: PusherTestServer) -> (room: ChatRoom, run: Task<Void, any Error>)
     {
         let endpoint = PusherEndpoint(host: server.host, port: server.port, useTLS: server.usesTLS)
-        let options = ChatRoom.options(for: user, endpoint: endpoint, backend: server.httpURL + "/pusher")
+        let options = ChatRoom.options(for: user, endpoint: endpoint, backend: server.url + "/pusher")
         options.retryPolicy = .delays([.seconds(2)])
         options.logLevel = .silent
         let room = ChatRoom("lobby", key: server.access.key, options: options)

@@ -28,8 +28,8 @@ package struct TestHub: Sendable {
         guarded.authorize = { request in
             switch request.token {
             case "let-me-in": .allow()
-            case "forbidden": .refuse(403)
-            default: .refuse(401)
+            case "forbidden": .refuse(status: 403)
+            default: .refuse(status: 401)
             }
         }
         addMethods(to: try await server.addHub(at: "/hub-auth", options: guarded))
@@ -48,9 +48,9 @@ package struct TestHub: Sendable {
     /// because she is another user.
     private static func authorize(_ request: TestHubRequest) -> TestHubAuthorization {
         let parts = request.token?.split(separator: ".").map(String.init) ?? []
-        guard parts.count == 2, let milliseconds = Double(parts[1]) else { return .refuse(401) }
+        guard parts.count == 2, let milliseconds = Double(parts[1]) else { return .refuse(status: 401) }
         let lifetime = milliseconds / 1_000 - Date().timeIntervalSince1970
-        return lifetime > 0 ? .allow(user: parts[0], lifetime: lifetime) : .refuse(401)
+        return lifetime > 0 ? .allow(userID: parts[0], lifetime: .seconds(lifetime)) : .refuse(status: 401)
     }
 
     // MARK: Endpoints

@@ -29,7 +29,7 @@ struct ChatRoomTests {
     func ownOptions() async throws {
         try await PusherTestServer.withServer { server in
             let endpoint = PusherEndpoint(host: server.host, port: server.port, useTLS: server.usesTLS)
-            let options = ChatRoom.options(for: "ada", endpoint: endpoint, backend: server.httpURL + "/pusher")
+            let options = ChatRoom.options(for: "ada", endpoint: endpoint, backend: server.url + "/pusher")
             let ada = Person("ada", on: server, options: options)
             await ada.sees { $0.people == ["ada"] }
             try await server.waitForSignIn(of: "ada")

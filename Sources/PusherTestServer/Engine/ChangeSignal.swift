@@ -48,7 +48,7 @@ package final class ChangeSignal: Sendable {
             if let value = check() { return value }
             try await waitForChange(beyond: count, deadline: deadline) {
                 PusherTestServer.ServerError(
-                    .timeout,
+                    .waitTimedOut,
                     "Wait for \(what) timed out: it did not happen within \((timeout ?? .zero).inWords).\(history())"
                 )
             }

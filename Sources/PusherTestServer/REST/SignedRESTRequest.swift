@@ -5,7 +5,7 @@ import PusherProtocol
 ///
 /// ```swift
 /// let request = server.publishRequest(event: "flash", data: "{}", to: ["news"])
-/// var http = URLRequest(url: URL(string: server.httpURL + request.pathAndQuery)!)
+/// var http = URLRequest(url: URL(string: server.url + request.pathAndQuery)!)
 /// http.httpMethod = request.method
 /// http.httpBody = Data(request.body.utf8)
 /// ```
@@ -48,7 +48,7 @@ public struct SignedRESTRequest: Hashable, Sendable {
 }
 
 extension PusherTestServer {
-    /// Returns a signed request that publishes an event through this server's REST API; see ``httpURL``.
+    /// Returns a signed request that publishes an event through this server's REST API; see ``url``.
     ///
     /// - Parameters:
     ///   - name: The event's name.

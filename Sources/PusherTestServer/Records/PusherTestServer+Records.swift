@@ -37,7 +37,7 @@ extension PusherTestServer {
     ///   - after: The record after which the search begins. Default: nil, to begin with the oldest kept record.
     ///   - timeout: The longest wait, in real time. Default: 60 s.
     ///   - matches: A closure that checks a record, in the caller's task.
-    /// - Throws: ``ServerError`` with ``ServerError/Code/timeout``, or `CancellationError`.
+    /// - Throws: ``ServerError`` with ``ServerError/Code/waitTimedOut``, or `CancellationError`.
     @discardableResult
     public func nextRecord(
         after: Record? = nil,
@@ -60,7 +60,7 @@ extension PusherTestServer {
     ///   - count: The minimum number of connections. Default: 1.
     ///   - timeout: The longest wait, in real time. Default: 60 s.
     /// - Returns: The connections, oldest first.
-    /// - Throws: ``ServerError`` with ``ServerError/Code/timeout``, or `CancellationError`.
+    /// - Throws: ``ServerError`` with ``ServerError/Code/waitTimedOut``, or `CancellationError`.
     @discardableResult
     public func waitForConnections(count: Int = 1, timeout: Duration = .seconds(60)) async throws -> [Connection] {
         try await engine.wait(timeout: timeout, for: "\(count) open connection(s)") {
@@ -75,7 +75,7 @@ extension PusherTestServer {
     ///   - count: The minimum number of connections. Default: 1.
     ///   - timeout: The longest wait, in real time. Default: 60 s.
     /// - Returns: The subscribed connections, oldest first.
-    /// - Throws: ``ServerError`` with ``ServerError/Code/timeout``, or `CancellationError`.
+    /// - Throws: ``ServerError`` with ``ServerError/Code/waitTimedOut``, or `CancellationError`.
     @discardableResult
     public func waitForSubscription(
         to channel: String,

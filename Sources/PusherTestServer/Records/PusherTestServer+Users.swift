@@ -10,7 +10,7 @@ extension PusherTestServer {
     ///   - userId: The user's id.
     ///   - channel: The channel's name.
     ///   - timeout: The longest wait, in real time. Default: 60 s.
-    /// - Throws: ``ServerError`` with ``ServerError/Code/timeout``, or `CancellationError`.
+    /// - Throws: ``ServerError`` with ``ServerError/Code/waitTimedOut``, or `CancellationError`.
     @discardableResult
     public func waitForMember(
         _ userId: String,
@@ -33,7 +33,7 @@ extension PusherTestServer {
     ///   - userId: The user's id.
     ///   - timeout: The longest wait, in real time. Default: 60 s.
     /// - Returns: The connections that meet the condition, oldest first.
-    /// - Throws: ``ServerError`` with ``ServerError/Code/timeout``, or `CancellationError`.
+    /// - Throws: ``ServerError`` with ``ServerError/Code/waitTimedOut``, or `CancellationError`.
     @discardableResult
     public func waitForSignIn(of userId: String, timeout: Duration = .seconds(60)) async throws -> [Connection] {
         try await engine.wait(timeout: timeout, for: "user \(userId) to sign in and to subscribe to their own channel")

@@ -35,7 +35,7 @@ extension PusherTestRelay {
     ///   - timeout: The longest wait, in real time. Default: 60 s.
     ///   - matches: A closure that checks a connection, in the caller's task. Default: every connection matches.
     /// - Throws: ``PusherTestServer/PusherTestServer/ServerError`` with
-    ///   ``PusherTestServer/PusherTestServer/ServerError/Code/timeout``, or `CancellationError`.
+    ///   ``PusherTestServer/PusherTestServer/ServerError/Code/waitTimedOut``, or `CancellationError`.
     @discardableResult
     public func nextConnection(
         after: Connection? = nil,
@@ -59,7 +59,7 @@ extension PusherTestRelay {
     ///   - count: The number of connections. With 0, waits until all connections are closed.
     ///   - timeout: The longest wait, in real time. Default: 60 s.
     /// - Throws: ``PusherTestServer/PusherTestServer/ServerError`` with
-    ///   ``PusherTestServer/PusherTestServer/ServerError/Code/timeout``, or `CancellationError`.
+    ///   ``PusherTestServer/PusherTestServer/ServerError/Code/waitTimedOut``, or `CancellationError`.
     public func waitForOpenConnections(count: Int, timeout: Duration = .seconds(60)) async throws {
         try await engine.changes.wait(timeout: timeout, for: "\(count) open connection(s) of the relay") {
             engine.openConnectionCount == count ? () : nil

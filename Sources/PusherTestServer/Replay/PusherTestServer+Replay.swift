@@ -51,7 +51,7 @@ extension PusherTestServer {
     /// - Parameters:
     ///   - recording: The recording.
     ///   - timeout: The longest wait, in real time; nil for no limit. Default: 60 s.
-    /// - Throws: ``ServerError`` with ``ServerError/Code/timeout``, or `CancellationError`.
+    /// - Throws: ``ServerError`` with ``ServerError/Code/waitTimedOut``, or `CancellationError`.
     package func waitForSubscription(
         toAnyChannelOf recording: Recording,
         timeout: Duration? = .seconds(60)

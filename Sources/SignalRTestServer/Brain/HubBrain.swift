@@ -42,7 +42,7 @@ final class HubBrain {
 
     /// Starts the pings of all connections.
     func start() {
-        let interval = max(TimeAmount(Duration(clampingSeconds: options.keepAliveInterval)), .milliseconds(1))
+        let interval = max(TimeAmount(clamping: options.keepAliveInterval), .milliseconds(1))
         pings = eventLoop.scheduleRepeatedTask(initialDelay: interval, delay: interval) { [entrance] _ in
             entrance.enter { $0.keepAlive() }
         }
@@ -108,11 +108,11 @@ final class HubBrain {
 
     func startTimer(
         _ purpose: ServerConnection.TimerPurpose,
-        seconds: Double,
+        after time: Duration,
         _ connection: ServerConnection,
         _ body: @escaping @Sendable (HubBrain, ServerConnection) -> Void
     ) {
-        startTimer(purpose, in: TimeAmount(Duration(clampingSeconds: seconds)), connection, body)
+        startTimer(purpose, in: TimeAmount(clamping: time), connection, body)
     }
 
     private func runDueTimers(_ connection: ServerConnection) {
@@ -145,9 +145,9 @@ final class HubBrain {
     // MARK: The beginning and the end
 
     /// Begins the lifetime of a connection's authentication.
-    func authenticate(_ connection: ServerConnection, lifetime: Double?) {
+    func authenticate(_ connection: ServerConnection, lifetime: Duration?) {
         guard let lifetime else { return connection.stopTimer(.authentication) }
-        startTimer(.authentication, seconds: lifetime, connection) { $0.expire($1) }
+        startTimer(.authentication, after: lifetime, connection) { $0.expire($1) }
     }
 
     /// Ends a connection whose authentication has expired.
@@ -158,7 +158,7 @@ final class HubBrain {
 
     /// Ends the connection unless a transport comes in time.
     private func expectTransport(_ connection: ServerConnection) {
-        startTimer(.transport, seconds: options.disconnectTimeout, connection) { brain, connection in
+        startTimer(.transport, after: options.disconnectTimeout, connection) { brain, connection in
             if connection.link == nil { brain.end(connection) }
         }
     }
@@ -167,13 +167,13 @@ final class HubBrain {
     func expectPoll(_ connection: ServerConnection) {
         connection.stopTimer(.poll)
         guard options.requires(.polls) else { return }
-        startTimer(.transport, seconds: options.disconnectTimeout, connection) { $0.end($1) }
+        startTimer(.transport, after: options.disconnectTimeout, connection) { $0.end($1) }
     }
 
     /// Limits the time of a poll without messages.
     func polled(_ connection: ServerConnection) {
         connection.stopTimer(.transport)
-        startTimer(.poll, seconds: options.pollTimeout, connection) { _, connection in
+        startTimer(.poll, after: options.pollTimeout, connection) { _, connection in
             (connection.link as? PollLink)?.timedOut()
         }
     }
@@ -209,18 +209,18 @@ final class HubBrain {
         connection.stopTimer(.message)
         if !connection.isHandshakeDone {
             guard options.requires(.handshakes) else { return }
-            startTimer(.message, seconds: options.handshakeTimeout, connection) { brain, connection in
+            startTimer(.message, after: options.handshakeTimeout, connection) { brain, connection in
                 brain.refuseHandshake(connection, "Handshake was canceled.")
             }
         } else if options.requires(.pings), connection.link?.transport != .longPolling {
-            expectPing(connection, within: TimeAmount(Duration(clampingSeconds: options.clientTimeout)))
+            expectPing(connection, within: TimeAmount(clamping: options.clientTimeout))
         }
     }
 
     private func expectPing(_ connection: ServerConnection, within time: TimeAmount) {
         startTimer(.message, in: time, connection) { brain, connection in
             guard connection.link != nil else { return }
-            let limit = TimeAmount(Duration(clampingSeconds: brain.options.clientTimeout))
+            let limit = TimeAmount(clamping: brain.options.clientTimeout)
             let rest = connection.lastReceived + limit - .now()
             if rest > .zero { return brain.expectPing(connection, within: rest) }
             brain.close(connection, error: nil, allowReconnect: true)

@@ -21,7 +21,7 @@ struct InMemoryOpener: HubTransportOpener {
             transport: .webSockets,
             canBeResumed: wantsResumption && options.allowsStatefulReconnect
         )
-        info.tokenLifetime = options.tokenLifetime.map(Duration.init(clampingSeconds:))
+        info.tokenLifetime = options.tokenLifetime
         info.canBeRefreshed = info.tokenLifetime != nil
         return OpenedTransport(transport, info) { [server] receive in
             let transport = InMemoryTransport(server, on: eventLoop, receive: receive)

@@ -54,9 +54,9 @@ extension HubBrain {
         let record = request.record
         let isRedirected = request.step == .negotiate && redirection(request) < redirects
         if let redirectToken {
-            if !isRedirected, record.token != redirectToken { return .refuse(401) }
+            if !isRedirected, record.token != redirectToken { return .refuse(status: 401) }
         } else if let token = options.requiredToken, record.token != token {
-            return .refuse(401)
+            return .refuse(status: 401)
         }
         return options.authorize?(record) ?? .allow()
     }
@@ -124,14 +124,14 @@ extension HubBrain {
         return Self.json(200, body, [HTTPTestField(name: "Set-Cookie", value: "server=a; Path=/; HttpOnly")])
     }
 
-    private func lifetime(_ authorization: TestHubAuthorization) -> Double? {
+    private func lifetime(_ authorization: TestHubAuthorization) -> Duration? {
         if case .allow(_, let lifetime?) = authorization { return lifetime }
         return options.tokenLifetime
     }
 
     /// A lifetime in whole seconds, as in ASP.NET Core.
-    private static func seconds(_ lifetime: Double?) -> Int? {
-        lifetime.flatMap { Int(exactly: max($0, 0).rounded(.down)) }
+    private static func seconds(_ lifetime: Duration?) -> Int? {
+        lifetime.map { Int(max($0, .zero).components.seconds) }
     }
 
     private func refresh(_ request: ReceivedRequest, _ authorization: TestHubAuthorization) -> HTTPTestResponse {

@@ -69,7 +69,8 @@ final class HubSite: HTTPTestService {
     private func context() throws -> NIOSSLContext? {
         guard let certificate = options.certificate else { return nil }
         do {
-            return try HTTPTestCertificate(chain: certificate.chain, privateKey: certificate.privateKey).context()
+            return try HTTPTestCertificate(chain: certificate.certificateChain, privateKey: certificate.privateKey)
+                .context()
         } catch {
             throw SignalRClientError(
                 .tlsFailed,
@@ -150,7 +151,7 @@ final class HubSite: HTTPTestService {
 /// A request with the parts that the brain needs.
 struct ReceivedRequest: Sendable {
     var method: String
-    var uri: String
+    var target: String
     var headers: [String: String] = [:]
     var body: [UInt8]
     /// The path of the hub, without the name of the negotiation or of the refresh.
@@ -162,7 +163,7 @@ struct ReceivedRequest: Sendable {
 
     init(_ request: HTTPTestRequest) {
         method = request.method
-        uri = request.target
+        target = request.target
         for field in request.fields { headers[field.name.lowercased()] = field.value }
         body = request.body
         path = request.path
@@ -189,5 +190,7 @@ struct ReceivedRequest: Sendable {
     var token: String? { step == .refresh ? headers["x-signalr-connection-token"] : query["id"] }
 
     /// The request without its body.
-    var record: TestHubRequest { TestHubRequest(method: method, uri: uri, headers: headers, bodySize: body.count) }
+    var record: TestHubRequest {
+        TestHubRequest(method: method, target: target, headers: headers, bodySize: body.count)
+    }
 }

@@ -18,8 +18,8 @@ struct ConsoleSnippet: Encodable, Sendable {
               forceTLS: false,
               enabledTransports: ["ws"],
               cluster: "",
-              channelAuthorization: { endpoint: "\(server.httpURL)/pusher/auth" },
-              userAuthentication: { endpoint: "\(server.httpURL)/pusher/user-auth" },
+              channelAuthorization: { endpoint: "\(server.url)/pusher/auth" },
+              userAuthentication: { endpoint: "\(server.url)/pusher/user-auth" },
             });
             pusher.subscribe("orders").bind("created", (data) => console.log(data));
             """
@@ -39,7 +39,7 @@ struct ConsoleSnippet: Encodable, Sendable {
 
             let endpoint = PusherEndpoint(host: \(host.quoted), port: \(port), useTLS: false)
             let options = PusherClientOptions(endpoint: endpoint)
-            options.authMethod = .endpoint("\(server.httpURL)/pusher/auth")
+            options.authMethod = .endpoint("\(server.url)/pusher/auth")
             let pusher = Pusher(key: \(key), options: options)
             let events = pusher.subscribe("orders").events(named: "created")
             try await pusher.connected()

@@ -127,7 +127,7 @@ struct RefusedCertificateTests {
                 let pusher = Pusher(
                     key: server.options.application.key,
                     options: PusherClientOptions(
-                        authMethod: .endpoint(authEndpoint: backend.httpURL + "/pusher/auth"),
+                        authMethod: .endpoint(authEndpoint: backend.url + "/pusher/auth"),
                         host: .host(server.host),
                         port: server.port,
                         useTLS: false,

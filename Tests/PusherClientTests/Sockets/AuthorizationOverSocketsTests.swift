@@ -20,7 +20,7 @@ struct AuthorizationOverSocketsTests {
         case completion, closure, batch, inline, inlineWithMasterKey
 
         func method(_ server: PusherTestServer) -> AuthMethod {
-            let url = server.httpURL + "/pusher/auth"
+            let url = server.url + "/pusher/auth"
             let backend = Backend(server: server)
             return switch self {
             case .endpoint: .endpoint(authEndpoint: url)
@@ -91,7 +91,7 @@ struct AuthorizationOverSocketsTests {
     func bytes() async throws {
         try await PusherTestServer.withServer { server in
             let endpoint = AuthEndpoint(
-                server.httpURL + "/pusher/auth",
+                server.url + "/pusher/auth",
                 headers: ["Authorization": "Bearer hush-one"],
                 parameters: ["team": "a b&c=é"],
                 headersProvider: { request in ["X-Socket": request.socketID] }
@@ -133,7 +133,7 @@ struct AuthorizationOverSocketsTests {
                     host: .host(server.host),
                     port: server.port,
                     useTLS: false,
-                    userAuthMethod: .endpoint(server.httpURL + "/pusher/user-auth", method: "GET"),
+                    userAuthMethod: .endpoint(server.url + "/pusher/user-auth", method: "GET"),
                     timeouts: .patient,
                     logger: .quiet
                 )
@@ -163,7 +163,7 @@ struct AuthorizationOverSocketsTests {
             let pusher = Pusher(
                 key: server.options.application.key,
                 options: PusherClientOptions(
-                    authMethod: .endpoint(authEndpoint: server.httpURL + "/pusher/auth"),
+                    authMethod: .endpoint(authEndpoint: server.url + "/pusher/auth"),
                     host: .host(server.host),
                     port: server.port,
                     useTLS: false,
@@ -184,7 +184,7 @@ struct AuthorizationOverSocketsTests {
             let pusher = Pusher(
                 key: server.options.application.key,
                 options: PusherClientOptions(
-                    authMethod: .endpoint(authEndpoint: server.httpURL + "/pusher/auth"),
+                    authMethod: .endpoint(authEndpoint: server.url + "/pusher/auth"),
                     host: .host(server.host),
                     port: server.port,
                     useTLS: false,
@@ -209,10 +209,10 @@ extension AuthorizationOverSocketsTests {
     func redirectedElsewhere() async throws {
         try await PusherTestServer.withServer { other in
             try await PusherTestServer.withServer { server in
-                server.failAuthorizations(with: .redirected(status: 307, to: other.httpURL + "/pusher/auth"))
+                server.failAuthorizations(with: .redirected(status: 307, to: other.url + "/pusher/auth"))
                 let pusher = Pusher(
                     server,
-                    authMethod: .endpoint(server.httpURL + "/pusher/auth", headers: ["X-Token": "hush"])
+                    authMethod: .endpoint(server.url + "/pusher/auth", headers: ["X-Token": "hush"])
                 )
                 let channel = pusher.subscribe("private-a")
                 try await pusher.connected()
@@ -220,7 +220,7 @@ extension AuthorizationOverSocketsTests {
                 let cause = error?.cause as? AuthorizationError
                 #expect(cause?.kind == .redirectRefused)
                 #expect(cause?.recovery == AuthorizationError.Recovery.none)
-                #expect(error?.message.contains("from \(server.httpURL) to \(other.httpURL)") == true)
+                #expect(error?.message.contains("from \(server.url) to \(other.url)") == true)
                 #expect(server.authorizationRequests.count == 1)
                 #expect(other.authorizationRequests.isEmpty)
                 await pusher.disconnected()

@@ -31,7 +31,7 @@ struct HTTPOverSocketsTests {
         Pusher(
             key: server.options.application.key,
             options: PusherClientOptions(
-                authMethod: .endpoint(authEndpoint: server.httpURL + "/pusher/auth"),
+                authMethod: .endpoint(authEndpoint: server.url + "/pusher/auth"),
                 host: .host(host ?? server.host),
                 port: port ?? server.port,
                 useTLS: tls != nil,

@@ -46,7 +46,7 @@ struct LifecycleTests {
         defer { group.shutdownGracefully { _ in } }
         try await PusherTestServer.withServer { server in
             let options = PusherClientOptions(
-                authMethod: .endpoint(server.httpURL + "/pusher/auth"),
+                authMethod: .endpoint(server.url + "/pusher/auth"),
                 host: .host(server.host),
                 port: server.port,
                 useTLS: false,
@@ -130,7 +130,7 @@ struct LifecycleTests {
         try await PusherTestServer.withServer { server in
             let pusher = Pusher(
                 server,
-                authMethod: .endpoint(server.httpURL + "/pusher/auth", parameters: ["user_id": "ada"])
+                authMethod: .endpoint(server.url + "/pusher/auth", parameters: ["user_id": "ada"])
             )
             server.failAuthorizations(with: .status(403, body: "no"))
             let room = pusher.subscribeToPresenceChannel(channelName: "presence-room")

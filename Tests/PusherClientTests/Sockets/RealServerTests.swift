@@ -54,7 +54,7 @@ struct RealServerTests {
         let signed = server.publishRequest(event: "created", data: data, to: ["orders"])
         let client = PooledHTTPRequester.patient(tls: TLSOptions(trustRoots: .only(pem: certificates.rootPEM)))
         defer { client.shutdown() }
-        #expect(try await client.status(.to(server.httpURL + signed.pathAndQuery, body: signed.body)) == 200)
+        #expect(try await client.status(.to(server.url + signed.pathAndQuery, body: signed.body)) == 200)
     }
 
     @Test("the client reconnects after its server was stopped and started again")

@@ -31,8 +31,8 @@ struct SwitchingOverSocketsTests {
                 try pusher.switchTo(
                     endpoint: other.endpoint,
                     key: "second-key",
-                    authMethod: .endpoint(authEndpoint: other.httpURL + "/pusher/auth"),
-                    userAuthMethod: .endpoint(other.httpURL + "/pusher/user-auth", parameters: ["user_id": "ada"])
+                    authMethod: .endpoint(authEndpoint: other.url + "/pusher/auth"),
+                    userAuthMethod: .endpoint(other.url + "/pusher/user-auth", parameters: ["user_id": "ada"])
                 )
                 #expect(pusher.connection.key == "second-key" && pusher.connection.endpoint == other.endpoint)
                 try await other.waitForSubscription(to: "private-orders", timeout: .patience)
@@ -90,9 +90,9 @@ extension PusherTestServer {
 extension Pusher {
     /// Uses a server's own endpoints to authorize channels and the user.
     fileprivate func authorize(at server: PusherTestServer) {
-        connection.options.authMethod = .endpoint(authEndpoint: server.httpURL + "/pusher/auth")
+        connection.options.authMethod = .endpoint(authEndpoint: server.url + "/pusher/auth")
         connection.options.userAuthMethod = .endpoint(
-            server.httpURL + "/pusher/user-auth",
+            server.url + "/pusher/user-auth",
             parameters: ["user_id": "ada"]
         )
     }

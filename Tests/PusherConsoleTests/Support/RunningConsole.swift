@@ -97,7 +97,7 @@ struct RunningConsole: Sendable {
         Pusher(
             key: "app-key",
             options: PusherClientOptions(
-                authMethod: .endpoint("\(server.httpURL)/pusher/auth", parameters: ["user_id": user]),
+                authMethod: .endpoint("\(server.url)/pusher/auth", parameters: ["user_id": user]),
                 host: .host("127.0.0.1"),
                 port: server.port,
                 useTLS: false,

@@ -13,6 +13,6 @@ struct Settings {
         port = server.port
         key = server.options.application.key
         secret = server.options.application.secret
-        authEndpoint = server.httpURL + "/pusher/auth"
+        authEndpoint = server.url + "/pusher/auth"
     }
 }

@@ -109,7 +109,7 @@ struct EventSourceTests {
     @Test("the callback gets an error without a status if the server cannot be reached")
     func notThere() async throws {
         let server = try await EventSourceTestServer.start()
-        await server.stop()
+        await server.shutdown()
         let recorder = try Recorder(server.url)
         await MainActor.run {
             recorder.source.connect()

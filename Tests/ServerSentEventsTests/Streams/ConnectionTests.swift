@@ -45,7 +45,7 @@ struct ConnectionTests {
             server.respond(at: "/silent") { await $0.disconnected() }
             server.script([.open("data: a\n\n")], at: "/open")
             let silent = Recording(EventStream(server.url + "/silent", connector: .patient))
-            await server.received(1)
+            await server.waitForRequests()
             silent.stream.close()
             #expect(await silent.next() == .end)
 
@@ -228,7 +228,7 @@ struct ConnectionTests {
             server.respond { exchange in
                 try await exchange.start()
                 try await exchange.send("data: a\n\n")
-                await server.received(1_000)
+                await server.waitForRequests(count: 1_000)
                 try await exchange.send("data: b\n\n")
                 await exchange.disconnected()
             }

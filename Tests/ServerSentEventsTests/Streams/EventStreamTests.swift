@@ -42,7 +42,7 @@ struct EventStreamTests {
                 for try await _ in EventStream(server.url + "/feed", connector: .patient).events { count += 1 }
                 return count
             }
-            await server.received(2)
+            await server.waitForRequests(count: 2)
             task.cancel()
             #expect(try await task.value <= 1)
             await ends.first { _ in true }

@@ -207,7 +207,7 @@ struct HTTPTests {
             try await expect(["x"], from: EventStream(request, connector: .patient))
             #expect(server.requests.count == 1)
             #expect(server.requests[0].method == method)
-            #expect(server.requests[0].text == "hello")
+            #expect(server.requests[0].bodyText == "hello")
             #expect(server.requests[0].header("Content-Type") == "text/plain; charset=utf-8")
         }
     }
@@ -393,7 +393,7 @@ struct HTTPTests {
             try await expect(["x"], from: EventStream(request, connector: .patient))
             let sent = server.requests[1]
             #expect(sent.method == method)
-            #expect(sent.text == (method == "GET" ? "" : "hello"))
+            #expect(sent.bodyText == (method == "GET" ? "" : "hello"))
             #expect(sent.header("Content-Type") == (method == "GET" ? nil : "text/plain"))
         }
     }
@@ -486,7 +486,7 @@ struct HTTPTests {
     func pins() async throws {
         let certificates = TestCertificates()
         let certificate = EventSourceTestServer.Certificate(
-            chain: certificates.serverPEM,
+            certificateChain: certificates.serverPEM,
             privateKey: certificates.serverKeyPEM
         )
         let other = "AAECAwQFBgcICQoLDA0ODxAREhMUFRYXGBkaGxwdHh8="
@@ -537,7 +537,7 @@ struct HTTPTests {
     func tls() async throws {
         let certificates = TestCertificates()
         let certificate = EventSourceTestServer.Certificate(
-            chain: certificates.serverPEM,
+            certificateChain: certificates.serverPEM,
             privateKey: certificates.serverKeyPEM
         )
         let connector = EventStreamConnector.patient(tls: TLSOptions(trustRoots: .only(pem: certificates.rootPEM)))
@@ -565,7 +565,7 @@ struct HTTPTests {
     func resetWithTLS() async throws {
         let certificates = TestCertificates()
         let certificate = EventSourceTestServer.Certificate(
-            chain: certificates.serverPEM,
+            certificateChain: certificates.serverPEM,
             privateKey: certificates.serverKeyPEM
         )
         let connector = EventStreamConnector.patient(tls: TLSOptions(trustRoots: .only(pem: certificates.rootPEM)))
@@ -596,7 +596,7 @@ struct HTTPTests {
     func proxy() async throws {
         let certificates = TestCertificates()
         let certificate = EventSourceTestServer.Certificate(
-            chain: certificates.serverPEM,
+            certificateChain: certificates.serverPEM,
             privateKey: certificates.serverKeyPEM
         )
         for certificate in [nil, certificate] {

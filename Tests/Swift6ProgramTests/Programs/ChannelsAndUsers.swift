@@ -15,7 +15,7 @@ enum ChannelsAndUsers {
             let options = PusherClientOptions(endpoint: endpoint)
             options.authMethod = .endpoint(authorizationURL, headers: headers, parameters: ["token": "secret"])
             options.userAuthMethod = .endpoint(
-                server.httpURL + "/pusher/user-auth",
+                server.url + "/pusher/user-auth",
                 headers: headers,
                 parameters: ["user_id": "7"]
             )
@@ -40,13 +40,13 @@ enum ChannelsAndUsers {
             request.parameters["token"] == "secret" ? .allow(userId: "7", userInfo: #"{"name":"Ada"}"#) : .refuse()
         }
         try await PusherTestServer.withServer(options: options) { server in
-            let app = MyApp(server: server, authorizationURL: server.httpURL + "/pusher/auth")
+            let app = MyApp(server: server, authorizationURL: server.url + "/pusher/auth")
             app.start()
             try await server.waitForSubscription(to: "private-orders")
             #expect(server.authorizationRequests.first?.header("Authorization") == "Bearer x")
         }
         try await PusherTestServer.withServer(options: options) { server in
-            let app = MyApp(server: server, authorizationURL: server.httpURL + "/pusher/auth")
+            let app = MyApp(server: server, authorizationURL: server.url + "/pusher/auth")
             app.start()
             try await present(server)
             try others(server)

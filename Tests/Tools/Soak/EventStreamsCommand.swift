@@ -41,7 +41,7 @@ struct EventStreamsCommand: AsyncParsableCommand {
             leftovers.measure(after: round)
         }
         hangGuard.begin("the server's end")
-        await server.stop()
+        await server.shutdown()
         try leftovers.report("\(rounds) streams", heapLimit: 64)
     }
 }

@@ -64,7 +64,7 @@ struct ProxiesCommand: AsyncParsableCommand {
             hangGuard.begin("a CONNECT proxy with a wrong password")
             try await beRefused(server)
         }
-        await streamServer.stop()
+        await streamServer.shutdown()
         print("all passed")
     }
 

@@ -63,7 +63,7 @@ struct SignalRCommand: AsyncParsableCommand {
             if round.isMultiple(of: 2) { await connection.stop() }
             guard round.isMultiple(of: interval) else { continue }
             // The connection of this round is still in use here.
-            await server.waitForEnds(objects.count - 1)
+            await server.waitForDisconnections(count: objects.count - 1)
             await waitUntil { objects.dropLast().allSatisfy { $0.object == nil } }
             objects.removeAll()
             server.forgetRecords()
