@@ -170,7 +170,7 @@ let package = Package(
         ),
         .target(
             name: "EventSourceTestServer",
-            dependencies: ["RealtimeTestHTTP", nioCore, nioPosix, nioConcurrencyHelpers],
+            dependencies: ["RealtimeNetworking", "RealtimeTestHTTP", nioCore, nioPosix, nioConcurrencyHelpers],
             swiftSettings: settings
         ),
         // For vector instructions, and for the memory that each thread keeps.

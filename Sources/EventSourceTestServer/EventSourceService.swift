@@ -1,3 +1,4 @@
+import RealtimeNetworking
 import RealtimeTestHTTP
 
 /// Passes the requests of sockets to the test's closures.
@@ -12,7 +13,7 @@ struct EventSourceService: HTTPTestService {
         let request = TestRequest(
             method: request.method,
             target: request.target,
-            headers: request.fields.map { TestRequest.Header(name: $0.name, value: $0.value) },
+            headers: HTTPHeaderFields(request.fields.map { HTTPHeader(name: $0.name, value: $0.value) }),
             body: request.body
         )
         respond(request, exchange)

@@ -1,25 +1,18 @@
 import Foundation
 import NIOConcurrencyHelpers
 import NIOCore
+public import RealtimeNetworking
 import RealtimeTestHTTP
 
 /// A request that a server has received. Printing a request does not show its query, header fields and body, which may
 /// be secret.
 public struct TestRequest: Hashable, Sendable {
-    /// A header field. Printing a field does not show its value.
-    public struct Header: Hashable, Sendable {
-        /// The field's name, as it was sent.
-        public var name: String
-        /// The field's value.
-        public var value: String
-    }
-
     /// The HTTP method.
     public var method: String
     /// The path and the query.
     public var target: String
     /// The header fields, in order.
-    public var headers: [Header]
+    public var headers: HTTPHeaderFields
     /// The body.
     public var body: [UInt8]
 
@@ -38,15 +31,6 @@ public struct TestRequest: Hashable, Sendable {
 extension TestRequest: CustomStringConvertible, CustomDebugStringConvertible, CustomReflectable {
     /// The method and the path.
     public var description: String { "\(method) \(path)" }
-    /// The same as ``description``.
-    public var debugDescription: String { description }
-    /// An empty mirror, so that `dump` shows no secrets.
-    public var customMirror: Mirror { Mirror(self, children: []) }
-}
-
-extension TestRequest.Header: CustomStringConvertible, CustomDebugStringConvertible, CustomReflectable {
-    /// The name without the value.
-    public var description: String { name }
     /// The same as ``description``.
     public var debugDescription: String { description }
     /// An empty mirror, so that `dump` shows no secrets.

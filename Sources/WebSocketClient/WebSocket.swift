@@ -47,7 +47,7 @@ public final class WebSocket: Sendable {
     public static func connect(
         to url: String,
         subprotocols: [String] = [],
-        headers: [WebSocketRequest.Header] = [],
+        headers: HTTPHeaderFields = [:],
         options: WebSocketOptions = WebSocketOptions(),
         eventLoopGroup: any EventLoopGroup = MultiThreadedEventLoopGroup.singleton
     ) async throws -> WebSocket {

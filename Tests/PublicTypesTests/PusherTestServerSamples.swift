@@ -4,7 +4,7 @@ enum PusherTestServerSamples {
     private typealias Request = PusherTestServer.Request
     private typealias Event = PusherTestServer.Record.Event
 
-    private static let header = Request.Header(name: "Authorization", value: "Bearer hush")
+    private static let header = HTTPHeader(name: "Authorization", value: "Bearer hush")
     private static let request = Request(
         method: "POST",
         target: "/apps/1/events?auth_signature=\(PrintedTypesTests.signature)&token=hush",
@@ -30,7 +30,7 @@ enum PusherTestServerSamples {
             isEstablished: true,
             isSilent: false
         )
-        let fault = PusherTestServer.AuthorizationFault.status(403, headers: [.init(name: "Set-Cookie", value: "hush")])
+        let fault = PusherTestServer.AuthorizationFault.status(403, headers: ["Set-Cookie": "hush"])
         let secrets: [Any] = [
             application, tls, options, server, relay, connection, request, header, request.headers, fault,
             PusherTestServer.ChannelAuthorizationRequest(

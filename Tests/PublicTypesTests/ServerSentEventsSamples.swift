@@ -10,7 +10,7 @@ enum ServerSentEventsSamples {
         let request = EventStreamRequest(url, method: "POST", headers: [header], body: Array("hush".utf8))
         let response = EventStreamResponse(
             status: 403,
-            headers: [HTTPHeader(name: "Set-Cookie", value: "session=hush")],
+            headers: ["Set-Cookie": "session=hush"],
             url: url
         )
         let error = EventStreamError(.unexpectedStatus, "Refused.", response: response, body: Array("hush".utf8))
@@ -22,7 +22,8 @@ enum ServerSentEventsSamples {
             headers: ["Authorization": "Bearer hush"]
         )
         return SharedSamples.all + [
-            header, request, response, error, connector, stream, EventStream(url, connector: connector), source,
+            header, request.headers, request, response, error, connector, stream,
+            EventStream(url, connector: connector), source,
             EventDecodingFailure.skip { _ in }, EventStreamEnd<Int>.data("hush"), EventStreamEnd<Int>.value { $0 == 1 },
             EventStream.State.open, EventStream.State.closed(error),
             EventStreamAttempt(number: 1, reason: .initial), stream.events, stream.events.makeAsyncIterator(),

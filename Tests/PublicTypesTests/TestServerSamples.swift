@@ -12,7 +12,7 @@ enum EventSourceTestServerSamples {
         let request = TestRequest(
             method: "POST",
             target: "/feed?token=hush",
-            headers: [TestRequest.Header(name: "Authorization", value: "Bearer hush")],
+            headers: ["Authorization": "Bearer hush"],
             body: Array("hush".utf8)
         )
         let certificate = EventSourceTestServer.Certificate(certificateChain: "chain", privateKey: "hush")

@@ -32,12 +32,13 @@ enum WebSocketClientSamples {
             let request = try WebSocketRequest(url: url, headers: [header])
             let response = WebSocketResponse(
                 status: 403,
-                headers: [HTTPHeader(name: "Set-Cookie", value: "hush")],
+                headers: ["Set-Cookie": "hush"],
                 body: Array("hush".utf8)
             )
             let error = WebSocketError(.upgradeFailed, "Refused.", httpStatus: 403, response: response)
             let samples: [Any] = [
-                header, secretOptions, with(ReconnectingWebSocket.Options()) { $0.connection = secretOptions },
+                header, request.headers, secretOptions,
+                with(ReconnectingWebSocket.Options()) { $0.connection = secretOptions },
                 reconnecting, socket,
                 request, response, error, ReconnectingWebSocket.Heartbeat.default,
                 ReconnectingWebSocket.State.waiting(until: .now, attempt: 1, reason: error),

@@ -51,7 +51,7 @@ struct AuthorizationEndpointTests {
 
     private func jsonAnswer(_ path: String, _ body: String, type: String = "application/json") -> RESTResponse? {
         var server = server()
-        return server.post(path, body, headers: [.init(name: "Content-Type", value: type)]).response
+        return server.post(path, body, headers: ["Content-Type": type]).response
     }
 
     @Test("the endpoints read JSON bodies as they read forms")
@@ -222,7 +222,7 @@ struct AuthorizationEndpointTests {
         var server = server()
         let form = "socket_id=1.1&channel_name=private-encrypted-x"
         let usual = try #require(server.post("/pusher/auth", form).response)
-        let retry = Request.Header(name: "Retry-After", value: "7")
+        let retry = HTTPHeader(name: "Retry-After", value: "7")
         let faults: [(PusherTestServer.AuthorizationFault, [ServerAction])] = [
             (
                 .status(503, headers: [retry], body: "later"),
@@ -239,7 +239,7 @@ struct AuthorizationEndpointTests {
                         RequestID(rawValue: 1),
                         RESTResponse(
                             status: 307,
-                            headers: [.init(name: "Location", value: "/pusher/auth?once")],
+                            headers: ["Location": "/pusher/auth?once"],
                             body: ""
                         )
                     )
@@ -318,7 +318,7 @@ struct AuthorizationEndpointTests {
         let request = Request(
             method: "POST",
             target: "/pusher/auth",
-            headers: [.init(name: "X-Token", value: "t")],
+            headers: ["X-Token": "t"],
             body: Array("socket_id=1.1&channel_name=private-x".utf8)
         )
         func ask(after time: TimeAmount = .zero) -> [RESTResponse?] {
@@ -339,7 +339,7 @@ struct AuthorizationEndpointTests {
         #expect(ask(after: .hours(1)).isEmpty)
         server.server.failAuthorizations(
             for: "private-x",
-            with: .status(429, headers: [.init(name: "Retry-After", value: "1")])
+            with: .status(429, headers: ["Retry-After": "1"])
         )
         #expect(ask().map { $0?.header("retry-after") } == ["1"])
         server.server.acceptAuthorizations()

@@ -97,7 +97,7 @@ struct ConnectionTests {
     @Test("echoesSubprotocol makes the server echo the subprotocol", arguments: [true, false])
     func subprotocol(isEchoed: Bool) {
         var server = BrainTranscript { $0.echoesSubprotocol = isEchoed }
-        let header = Request.Header(name: "sec-websocket-protocol", value: "x, pusher-channels-protocol-7")
+        let header = HTTPHeader(name: "sec-websocket-protocol", value: "x, pusher-channels-protocol-7")
         let actions = server.brain.connectionRequested(id(1), Request(target: "/app/app-key", headers: [header]))
         #expect(
             actions.withoutRecords.first == .accept(id(1), subprotocol: isEchoed ? "pusher-channels-protocol-7" : nil)

@@ -128,7 +128,7 @@ struct CrossOriginTests {
         let rule = HostRule(boundTo: "127.0.0.1", allowed: ["Docker.test"])
         #expect(rule.accepts(host) == isAccepted)
         let policy = CrossOriginPolicy(Options(), hostRule: rule)
-        let request = Request(target: "/apps/1/channels", headers: [.init(name: "Host", value: host)]).http
+        let request = Request(target: "/apps/1/channels", headers: ["Host": host]).http
         let refusal = policy.refusal(of: request)
         #expect((refusal == nil) == isAccepted)
         if !isAccepted {
@@ -145,7 +145,7 @@ struct CrossOriginTests {
     @Test("on a loopback address, the server refuses a request with two hosts, and accepts one without a host")
     func hostCount() {
         let policy = CrossOriginPolicy(allowedOrigins: [], hostRule: HostRule(boundTo: "127.0.0.1"))
-        let host = Request.Header(name: "Host", value: "localhost")
+        let host = HTTPHeader(name: "Host", value: "localhost")
         #expect(policy.refusal(of: Request(target: "/", headers: [host, host]).http)?.status == 403)
         #expect(policy.refusal(of: Request(target: "/").http) == nil)
     }
@@ -174,7 +174,7 @@ struct CrossOriginTests {
     @Test("in memory, the server refuses upgrades and requests of foreign pages too")
     func inMemory() {
         let world = TransportWorld()
-        let origin = Request.Header(name: "Origin", value: "https://evil.test")
+        let origin = HTTPHeader(name: "Origin", value: "https://evil.test")
         #expect(world.request("/pusher/auth", headers: [origin]).status == 403)
         let events = Log<InMemoryLink.Event>()
         let request = Request(target: "/app/app-key", headers: [origin])
@@ -211,7 +211,7 @@ struct CrossOriginTests {
     @Test("the server records a preflight, but does not treat it as an authorization request")
     func preflightsAndFaults() throws {
         let client = try EmbeddedConnection()
-        client.server.failAuthorizations(1, with: .status(503, headers: [.init(name: "Retry-After", value: "1")]))
+        client.server.failAuthorizations(1, with: .status(503, headers: ["Retry-After": "1"]))
         try client.send(Self.preflight("/pusher/auth", from: "http://localhost"))
         #expect(try client.statuses() == [204])
         guard case .requestAnswered(let request, 204) = client.server.records.last?.event else {
@@ -246,7 +246,7 @@ struct CrossOriginTests {
     @Test("CORS does not replace a header field that a fault sets")
     func ownFields() throws {
         let client = try EmbeddedConnection()
-        let field = Request.Header(name: "access-control-allow-origin", value: "https://wrong.example.test")
+        let field = HTTPHeader(name: "access-control-allow-origin", value: "https://wrong.example.test")
         client.server.failAuthorizations(1, with: .status(200, headers: [field]))
         try client.send(Self.post("/pusher/auth", "Origin: http://localhost\r\n"))
         let answer = try client.received().lowercased()

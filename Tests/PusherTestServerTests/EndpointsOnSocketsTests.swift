@@ -87,7 +87,7 @@ struct EndpointsOnSocketsTests {
             let form = "socket_id=1.1&channel_name=private-x"
             server.failAuthorizations(
                 1,
-                with: .status(503, headers: [.init(name: "Retry-After", value: "3")], body: "later")
+                with: .status(503, headers: ["Retry-After": "3"], body: "later")
             )
             let refused = try await authorize(server, form)
             #expect(refused.status == 503 && refused.body == "later")

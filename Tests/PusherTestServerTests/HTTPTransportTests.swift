@@ -434,10 +434,10 @@ struct HTTPTransportTests {
     @Test("the server answers a browser's preflight and the requests after it")
     func crossOrigin() {
         let world = TransportWorld { $0.allowedOrigins = ["https://app.example.test"] }
-        let origin = Request.Header(name: "Origin", value: "https://app.example.test")
-        let question = [
-            origin, Request.Header(name: "Access-Control-Request-Method", value: "POST"),
-            Request.Header(name: "Access-Control-Request-Headers", value: "content-type"),
+        let origin = HTTPHeader(name: "Origin", value: "https://app.example.test")
+        let question: HTTPHeaderFields = [
+            origin, HTTPHeader(name: "Access-Control-Request-Method", value: "POST"),
+            HTTPHeader(name: "Access-Control-Request-Headers", value: "content-type"),
         ]
         for path in ["xhr_streaming", "xhr", "xhr_send"] {
             let target = "\(TransportWorld.session)/\(path)?t=1&n=2"

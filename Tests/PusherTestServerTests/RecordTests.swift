@@ -72,7 +72,7 @@ struct RecordTests {
         let request = Request(
             method: "POST",
             target: "/pusher/auth?token=1",
-            headers: [.init(name: "Authorization", value: "Bearer x")],
+            headers: ["Authorization": "Bearer x"],
             body: Array("socket_id=1.2".utf8)
         )
         let record = PusherTestServer.Record(index: 3, socketID: nil, event: .requestAnswered(request, status: 200))

@@ -67,7 +67,7 @@ struct RequestLimitTests {
         let request = Request(
             method: "POST",
             target: "/pusher/auth",
-            headers: [.init(name: "Host", value: "localhost"), .init(name: "Content-Length", value: "10")],
+            headers: ["Host": "localhost", "Content-Length": "10"],
             body: Array("12345".utf8)
         )
         #expect(client.server.records.map(\.event) == [.requestAnswered(request, status: 408)])

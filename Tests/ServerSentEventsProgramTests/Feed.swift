@@ -26,10 +26,10 @@ func callTool(_ call: [String: String], url: String) -> EventStream {
     var options = EventStreamOptions()
     options.reconnection = .resumable
     return EventStream(options: options) { attempt in
-        let accept = HTTPHeader(name: "Accept", value: "application/json, text/event-stream")
+        let accept: HTTPHeaderFields = ["Accept": "application/json, text/event-stream"]
         return attempt.lastEventID.isEmpty
-            ? try EventStreamRequest(url, headers: [accept], json: call)
-            : EventStreamRequest(url, headers: [accept])
+            ? try EventStreamRequest(url, headers: accept, json: call)
+            : EventStreamRequest(url, headers: accept)
     }
 }
 

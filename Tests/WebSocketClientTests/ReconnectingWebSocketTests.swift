@@ -217,7 +217,7 @@ struct ReconnectingWebSocketTests {
             let webSocket = ReconnectingWebSocket(options: options) {
                 try WebSocketRequest(
                     url: url(port),
-                    headers: [.init(name: "Token", value: "\(numbered(tokens))")]
+                    headers: ["Token": "\(numbered(tokens))"]
                 )
             }
             webSocket.connect()
@@ -246,7 +246,7 @@ struct ReconnectingWebSocketTests {
         #expect(error?.code == .sendQueueFull)
 
         options.connection.tls.pins = ["nothing"]
-        let header = WebSocketRequest.Header(name: "X", value: "hush\n")
+        let header = HTTPHeader(name: "X", value: "hush\n")
         for (webSocket, code) in [
             (ReconnectingWebSocket(to: "wss://a.test", options: options), WebSocketError.Code.invalidOption),
             (ReconnectingWebSocket(to: "ws://a.test", headers: [header]), .invalidOption),

@@ -13,7 +13,7 @@ struct UpgradeTests {
     func text() throws {
         var request = Self.request
         request.subprotocols = ["pusher-channels-protocol-7", "v8"]
-        request.headers = [.init(name: "Origin", value: "https://example.com")]
+        request.headers = ["Origin": "https://example.com"]
         let text = """
             GET /app/key?a=b HTTP/1.1
             Host: ws.example.com
@@ -49,7 +49,7 @@ struct UpgradeTests {
     @Test("the caller's Host header replaces the default")
     func ownHost() throws {
         var request = Self.request
-        request.headers = [.init(name: "host", value: "other")]
+        request.headers = ["host": "other"]
         let text = try UpgradeRequest(request).text
         #expect(text.contains("\r\nhost: other\r\n") && !text.contains("Host:"))
     }
@@ -57,7 +57,7 @@ struct UpgradeTests {
     @Test("the error does not show an invalid header value, which may be secret")
     func secretValue() {
         var request = Self.request
-        request.headers = [.init(name: "Authorization", value: "Bearer token\n")]
+        request.headers = ["Authorization": "Bearer token\n"]
         let error = #expect(throws: WebSocketError.self) { try UpgradeRequest(request) }
         #expect(error?.message.contains("Authorization") == true)
         #expect(error.map { "\($0)".contains("token") } == false)
@@ -77,10 +77,10 @@ struct UpgradeTests {
         #expect(code { $0.host = "a\r\nb" } == .invalidHost)
         #expect(code { $0.host = "" } == .invalidHost)
         #expect(code { $0.subprotocols = ["a", "a\nb"] } == .invalidOption)
-        #expect(code { $0.headers = [.init(name: "X", value: "a\r\nY: b")] } == .invalidOption)
-        #expect(code { $0.headers = [.init(name: "X\n", value: "a")] } == .invalidOption)
-        #expect(code { $0.headers = [.init(name: "", value: "a")] } == .invalidOption)
-        #expect(code { $0.headers = [.init(name: "Sec-WebSocket-Key", value: "a")] } == .invalidOption)
+        #expect(code { $0.headers = ["X": "a\r\nY: b"] } == .invalidOption)
+        #expect(code { $0.headers = ["X\n": "a"] } == .invalidOption)
+        #expect(code { $0.headers = ["": "a"] } == .invalidOption)
+        #expect(code { $0.headers = ["Sec-WebSocket-Key": "a"] } == .invalidOption)
     }
 
     @Test(
@@ -197,7 +197,7 @@ struct UpgradeTests {
     func refusalSecrets() {
         let response = WebSocketResponse(
             status: 401,
-            headers: [.init(name: "Set-Cookie", value: "secret")],
+            headers: ["Set-Cookie": "secret"],
             body: Array("secret".utf8)
         )
         let error = WebSocketError(.upgradeFailed, "Refused.", httpStatus: 401, response: response)

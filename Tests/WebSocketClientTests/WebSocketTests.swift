@@ -31,7 +31,7 @@ struct WebSocketTests {
             let webSocket = try await WebSocket.connect(
                 to: url(port),
                 subprotocols: ["v2", "v1"],
-                headers: [.init(name: "X-Token", value: "secret")],
+                headers: ["X-Token": "secret"],
                 options: Self.patient
             )
             #expect(webSocket.subprotocol == "v1")
@@ -233,7 +233,7 @@ struct WebSocketTests {
         }
         let request = try WebSocketRequest(
             url: "wss://me:hush@example.com/chat?token=hush",
-            headers: [.init(name: "X-Token", value: "hush")]
+            headers: ["X-Token": "hush"]
         )
         var shown = "\(request) \(String(reflecting: request)) \(request.headers)"
         dump(request, to: &shown)

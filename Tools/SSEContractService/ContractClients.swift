@@ -50,7 +50,7 @@ actor ContractClients {
     }
 
     private func stream(_ parameters: Parameters) -> EventStream {
-        let headers = (parameters.headers ?? [:]).map { HTTPHeader(name: $0.key, value: $0.value) }
+        let headers = HTTPHeaderFields((parameters.headers ?? [:]).map { HTTPHeader(name: $0.key, value: $0.value) })
         let request = EventStreamRequest(
             parameters.streamUrl,
             method: parameters.method ?? "GET",

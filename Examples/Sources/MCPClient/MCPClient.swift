@@ -17,7 +17,7 @@ package actor MCPClient {
     }()
     private let url: String
     /// The session and the protocol version, once the server has named them.
-    private var headers: [HTTPHeader] = []
+    private var headers: HTTPHeaderFields = [:]
     private var lastID = 0
 
     package init(_ url: String) { self.url = url }
@@ -29,7 +29,7 @@ package actor MCPClient {
         }
         struct Result: Decodable { let protocolVersion: String }
         let result: Result = try await call("initialize", Parameters())
-        headers.append(HTTPHeader(name: "MCP-Protocol-Version", value: result.protocolVersion))
+        headers["MCP-Protocol-Version"] = result.protocolVersion
         let message = Message<String>(id: nil, method: "notifications/initialized", params: nil)
         let request = try EventStreamRequest(url, headers: headers, json: message)
         for try await _ in EventStream(request, options: Self.options).events {}
@@ -55,7 +55,7 @@ package actor MCPClient {
     package func close() async {
         let stream = EventStream(EventStreamRequest(url, method: "DELETE", headers: headers))
         do { for try await _ in stream.events {} } catch {}
-        headers = []
+        headers = [:]
     }
 
     private func call<Result: Decodable>(
@@ -72,7 +72,7 @@ package actor MCPClient {
         }
         for try await item in stream.items {
             if case .opened(let response) = item, method == "initialize", let id = response.header("Mcp-Session-Id") {
-                headers = [HTTPHeader(name: "Mcp-Session-Id", value: id)]
+                headers = ["Mcp-Session-Id": id]
             }
             guard case .event(let event) = item else { continue }
             let answer = try event.decode(Answer<Result>.self)

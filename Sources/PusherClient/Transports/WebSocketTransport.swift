@@ -46,7 +46,7 @@ extension WebSocketRequest {
             useTLS: request.useTLS,
             path: request.path,
             subprotocols: request.subprotocol.map { [$0] } ?? [],
-            headers: request.headers.map { Header(name: $0.name, value: $0.value) }
+            headers: HTTPHeaderFields(request.headers.map { HTTPHeader(name: $0.name, value: $0.value) })
         )
     }
 }

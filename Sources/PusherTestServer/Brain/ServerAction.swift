@@ -45,10 +45,10 @@ package struct RESTResponse: Hashable, Sendable {
     package var status: Int
     /// The header fields without the body's length. If there is no `Content-Type`, the front end of a socket adds the
     /// field to a whole response.
-    package var headers: [PusherTestServer.Request.Header]
+    package var headers: HTTPHeaderFields
     package var body: String
 
-    package init(status: Int, headers: [PusherTestServer.Request.Header] = [], body: String) {
+    package init(status: Int, headers: HTTPHeaderFields = [:], body: String) {
         self.status = status
         self.headers = headers
         self.body = body
@@ -87,7 +87,7 @@ package enum ServerAction: Hashable, Sendable {
     case cancel(TimerID)
     case respond(RequestID, RESTResponse)
     /// Begin an answer whose body follows in pieces.
-    case beginResponse(RequestID, status: Int, headers: [PusherTestServer.Request.Header])
+    case beginResponse(RequestID, status: Int, headers: HTTPHeaderFields)
     case write(RequestID, [UInt8])
     case endResponse(RequestID)
     /// Send written bytes, and then close the TCP connection, without an answer or with an incomplete answer.

@@ -14,7 +14,7 @@ extension ServerBrain {
         case .body(let body):
             answer(id, call, RESTResponse(status: 200, body: body))
         case .redirected(let status, let target):
-            let headers = [PusherTestServer.Request.Header(name: "Location", value: target)]
+            let headers: HTTPHeaderFields = ["Location": target]
             answer(id, call, RESTResponse(status: status, headers: headers, body: ""))
         case .delayed(let delay):
             _ = schedule(.authorization(id, call.request, response(to: call, nil)), after: max(.zero, delay))

@@ -60,7 +60,7 @@ extension ServerBrain {
         }
     }
 
-    private static let allowedMethods = PusherTestServer.Request.Header(name: "Allow", value: "OPTIONS, POST")
+    private static let allowedMethods = HTTPHeader(name: "Allow", value: "OPTIONS, POST")
 
     // MARK: Sending
 
@@ -121,8 +121,8 @@ extension ServerBrain {
         perform(.beginResponse(id, status: 200, headers: Self.frameHeaders))
     }
 
-    private static let frameHeaders: [PusherTestServer.Request.Header] = [
-        .init(name: "Content-Type", value: "application/javascript; charset=UTF-8"),
-        .init(name: "Cache-Control", value: "no-store, no-cache, no-transform, must-revalidate, max-age=0"),
+    private static let frameHeaders: HTTPHeaderFields = [
+        "Content-Type": "application/javascript; charset=UTF-8",
+        "Cache-Control": "no-store, no-cache, no-transform, must-revalidate, max-age=0",
     ]
 }

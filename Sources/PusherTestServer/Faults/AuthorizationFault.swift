@@ -2,7 +2,7 @@ extension PusherTestServer {
     /// The answer to a request to an authorization endpoint, instead of the normal answer.
     public enum AuthorizationFault: Hashable, Sendable {
         /// This HTTP status, with these header fields (for example `Retry-After`) and this body.
-        case status(Int, headers: [Request.Header] = [], body: String = "")
+        case status(Int, headers: HTTPHeaderFields = [:], body: String = "")
         /// Status 200 with this body.
         case body(String)
         /// The normal answer, after this delay.

@@ -7,13 +7,13 @@ package struct InMemoryRequest: Hashable, Sendable {
     package var method: String
     /// The path with its query.
     package var target: String
-    package var headers: [PusherTestServer.Request.Header]
+    package var headers: HTTPHeaderFields
     package var body: ByteBuffer
 
     package init(
         method: String = "POST",
         target: String,
-        headers: [PusherTestServer.Request.Header] = [],
+        headers: HTTPHeaderFields = [:],
         body: ByteBuffer = ByteBuffer()
     ) {
         self.method = method
@@ -25,7 +25,7 @@ package struct InMemoryRequest: Hashable, Sendable {
     package init(
         method: String = "POST",
         target: String,
-        headers: [PusherTestServer.Request.Header] = [],
+        headers: HTTPHeaderFields = [:],
         body: String
     ) {
         self.init(method: method, target: target, headers: headers, body: ByteBuffer(string: body))
@@ -34,7 +34,7 @@ package struct InMemoryRequest: Hashable, Sendable {
 
 /// An event for a client, in answer to an ``InMemoryRequest``. No event follows `end` or `failed`.
 package enum InMemoryResponseEvent: Hashable, Sendable {
-    case head(status: Int, headers: [PusherTestServer.Request.Header])
+    case head(status: Int, headers: HTTPHeaderFields)
     /// A piece of the body, as the server wrote it.
     case body(ByteBuffer)
     case end

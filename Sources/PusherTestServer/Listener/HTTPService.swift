@@ -88,7 +88,7 @@ extension PusherTestServer.Request {
         self.init(
             method: request.method,
             target: request.target,
-            headers: request.fields.map { Header(name: $0.name, value: $0.value) },
+            headers: HTTPHeaderFields(request.fields.map { HTTPHeader(name: $0.name, value: $0.value) }),
             body: request.body
         )
     }
@@ -100,7 +100,7 @@ extension PusherTestServer.Request {
     private var target: String { query.isEmpty ? path : "\(path)?\(query)" }
 }
 
-extension PusherTestServer.Request.Header {
+extension HTTPHeader {
     fileprivate var http: HTTPTestField { HTTPTestField(name: name, value: value) }
 }
 
@@ -108,7 +108,7 @@ extension RESTResponse {
     init(_ response: HTTPTestResponse) {
         self.init(
             status: response.status,
-            headers: response.fields.map { .init(name: $0.name, value: $0.value) },
+            headers: HTTPHeaderFields(response.fields.map { HTTPHeader(name: $0.name, value: $0.value) }),
             body: String(decoding: response.body, as: UTF8.self)
         )
     }

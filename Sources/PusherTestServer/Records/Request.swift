@@ -1,23 +1,11 @@
+public import RealtimeNetworking
+
 extension PusherTestServer {
     /// An HTTP request as the server received it. The request is an upgrade, or is for an HTTP transport, the REST API
     /// or an authorization endpoint.
     ///
     /// Printing a request does not show its query, header fields and body, which contain signatures and tokens.
     public struct Request: Hashable, Sendable {
-        /// One header field. Printing it does not show its value, which may be secret.
-        public struct Header: Hashable, Sendable {
-            /// The name, as the client sent it.
-            public var name: String
-            /// The value.
-            public var value: String
-
-            /// Creates a header field.
-            public init(name: String, value: String) {
-                self.name = name
-                self.value = value
-            }
-        }
-
         /// The method, in upper case.
         public var method: String
         /// The path as the client sent it, without the query.
@@ -25,7 +13,7 @@ extension PusherTestServer {
         /// The query as the client sent it, without the question mark. Empty without a query.
         public var query: String
         /// The header fields in the client's order.
-        public var headers: [Header]
+        public var headers: HTTPHeaderFields
         /// The body.
         public var body: [UInt8]
 
@@ -35,7 +23,7 @@ extension PusherTestServer {
         ///   - target: The path, with or without a query.
         ///   - headers: The header fields. Default: none.
         ///   - body: The body. Default: empty.
-        public init(method: String = "GET", target: String, headers: [Header] = [], body: [UInt8] = []) {
+        public init(method: String = "GET", target: String, headers: HTTPHeaderFields = [:], body: [UInt8] = []) {
             self.method = method.uppercased()
             let parts = target.split(separator: "?", maxSplits: 1, omittingEmptySubsequences: false)
             self.path = parts.first.map(String.init) ?? ""
@@ -59,7 +47,7 @@ extension PusherTestServer {
     }
 }
 
-extension [PusherTestServer.Request.Header] {
+extension HTTPHeaderFields {
     func first(named name: String) -> String? { first { $0.name.lowercased() == name.lowercased() }?.value }
 }
 
@@ -69,14 +57,5 @@ extension PusherTestServer.Request: CustomStringConvertible, CustomDebugStringCo
     /// The same as ``description``.
     public var debugDescription: String { description }
     /// An empty mirror, so that `dump` shows no secrets.
-    public var customMirror: Mirror { Mirror(self, children: []) }
-}
-
-extension PusherTestServer.Request.Header: CustomStringConvertible, CustomDebugStringConvertible, CustomReflectable {
-    /// The name without the value.
-    public var description: String { name }
-    /// The same as ``description``.
-    public var debugDescription: String { description }
-    /// An empty mirror, so that `dump` does not show the value.
     public var customMirror: Mirror { Mirror(self, children: []) }
 }

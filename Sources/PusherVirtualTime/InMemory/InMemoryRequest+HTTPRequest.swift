@@ -9,7 +9,7 @@ extension InMemoryRequest {
         self.init(
             method: request.method,
             target: String(rest.drop { $0 != "/" }),
-            headers: request.headers.fields.map { .init(name: $0.name, value: $0.value) },
+            headers: HTTPHeaderFields(request.headers.fields.map { HTTPHeader(name: $0.name, value: $0.value) }),
             body: ByteBuffer(bytes: request.body ?? [])
         )
     }

@@ -25,7 +25,7 @@ package struct InMemoryRequester: HTTPRequester {
         let message = PusherTestServer.Request(
             method: request.method,
             target: path.isEmpty ? "/" : String(path),
-            headers: request.headers.fields.map { .init(name: $0.name, value: $0.value) },
+            headers: HTTPHeaderFields(request.headers.fields.map { HTTPHeader(name: $0.name, value: $0.value) }),
             body: request.body ?? []
         )
         let answer = FirstAnswer<RESTResponse?>()

@@ -15,14 +15,14 @@ package struct InMemoryTransport: Transport {
         on eventLoop: any EventLoop,
         receive: @escaping @Sendable (TransportEvent) -> Void
     ) -> any TransportConnection {
-        let headers = request.headers.map { PusherTestServer.Request.Header(name: $0.name, value: $0.value) }
+        let headers = request.headers.map { HTTPHeader(name: $0.name, value: $0.value) }
         let offered = request.subprotocol.map {
-            PusherTestServer.Request.Header(name: "Sec-WebSocket-Protocol", value: $0)
+            HTTPHeader(name: "Sec-WebSocket-Protocol", value: $0)
         }
         let connection = InMemoryConnection(on: eventLoop, receive: receive)
         connection.link.withLockedValue { link in
             link = server.open(
-                .init(target: request.path, headers: headers + (offered.map { [$0] } ?? [])),
+                .init(target: request.path, headers: HTTPHeaderFields(headers + (offered.map { [$0] } ?? []))),
                 on: eventLoop
             ) { connection.received($0) }
         }

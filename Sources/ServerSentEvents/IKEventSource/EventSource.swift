@@ -78,7 +78,9 @@ public final class EventSource: EventSourceProtocol {
     package init(url: URL, headers: [String: String], connector: EventStreamConnector) {
         self.url = url
         self.headers = headers
-        let fields = headers.sorted { $0.key < $1.key }.map { HTTPHeader(name: $0.key, value: $0.value) }
+        let fields = HTTPHeaderFields(
+            headers.sorted { $0.key < $1.key }.map { HTTPHeader(name: $0.key, value: $0.value) }
+        )
         core = EventSourceCore(EventStreamRequest(url.absoluteString, headers: fields), connector: connector)
     }
 

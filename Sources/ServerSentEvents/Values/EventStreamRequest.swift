@@ -16,7 +16,7 @@ public struct EventStreamRequest: Hashable, Sendable {
     /// Additional header fields. The values of the fields may be secret, so errors and logs never contain the values.
     /// If a redirect leads to another origin, the client sends only `Accept`, `Cache-Control`, `Last-Event-ID` and the
     /// fields in ``EventStreamOptions/headersForOtherOrigins`` to that origin.
-    public var headers: [HTTPHeader]
+    public var headers: HTTPHeaderFields
     /// The body; `nil` for a request without a body. Add the body's `Content-Type` to ``headers``. If a redirect leads to
     /// another origin with the same method (status 307 or 308), the client does not send the body there, and the stream
     /// fails with ``EventStreamError/Code/redirectRefused``.
@@ -29,7 +29,7 @@ public struct EventStreamRequest: Hashable, Sendable {
     ///   - method: The HTTP method. Default: `GET`.
     ///   - headers: Additional header fields. Default: none.
     ///   - body: The body. Default: none.
-    public init(_ url: String, method: String = "GET", headers: [HTTPHeader] = [], body: [UInt8]? = nil) {
+    public init(_ url: String, method: String = "GET", headers: HTTPHeaderFields = [:], body: [UInt8]? = nil) {
         self.url = url
         self.method = method
         self.headers = headers
@@ -49,14 +49,12 @@ public struct EventStreamRequest: Hashable, Sendable {
     public init(
         _ url: String,
         method: String = "POST",
-        headers: [HTTPHeader] = [],
+        headers: HTTPHeaderFields = [:],
         json: some Encodable,
         encoder: JSONEncoder? = nil
     ) throws {
         self.init(url, method: method, headers: headers, body: try JSONEncodingOptions().encode(json, with: encoder))
-        if !headers.contains(where: { $0.name.lowercased() == "content-type" }) {
-            self.headers.append(HTTPHeader(name: "Content-Type", value: "application/json"))
-        }
+        if headers["Content-Type"] == nil { self.headers["Content-Type"] = "application/json" }
     }
 }
 

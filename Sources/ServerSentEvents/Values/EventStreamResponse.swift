@@ -7,12 +7,12 @@ public struct EventStreamResponse: Hashable, Sendable {
     /// The HTTP status.
     public var status: Int
     /// The header fields, in their order.
-    public var headers: [HTTPHeader]
+    public var headers: HTTPHeaderFields
     /// The URL of the response, if the client followed redirects.
     public var url: String?
 
     /// Creates a response.
-    public init(status: Int, headers: [HTTPHeader] = [], url: String? = nil) {
+    public init(status: Int, headers: HTTPHeaderFields = [:], url: String? = nil) {
         self.status = status
         self.headers = headers
         self.url = url
@@ -21,17 +21,13 @@ public struct EventStreamResponse: Hashable, Sendable {
     init(_ response: HTTPResponse) {
         self.init(
             status: response.status,
-            headers: response.headers.fields.map { HTTPHeader(name: $0.name, value: $0.value) },
+            headers: HTTPHeaderFields(response.headers.fields.map { HTTPHeader(name: $0.name, value: $0.value) }),
             url: response.url
         )
     }
 
     /// Returns the value of a header field. Names are case-insensitive. Commas join the values of repeated fields.
-    public func header(_ name: String) -> String? {
-        let name = name.lowercased()
-        let values = headers.filter { $0.name.lowercased() == name }.map(\.value)
-        return values.isEmpty ? nil : values.joined(separator: ", ")
-    }
+    public func header(_ name: String) -> String? { headers[name] }
 
     /// The type of the body in lower case, without parameters.
     var mediaType: String? {

@@ -28,7 +28,9 @@ final class WebSocketTransport: HubTransport {
         do {
             let request = try WebSocketRequest(
                 url: url,
-                headers: headers.sorted { $0.key < $1.key }.map { .init(name: $0.key, value: $0.value) }
+                headers: HTTPHeaderFields(
+                    headers.sorted { $0.key < $1.key }.map { HTTPHeader(name: $0.key, value: $0.value) }
+                )
             )
             return try await open(connector.options, isBinary: isBinary, on: eventLoop, receive: receive) {
                 events in

@@ -35,7 +35,7 @@ package struct UpgradeRequest: Sendable {
         self.offersCompression = extensions != nil
 
         var lines = ["GET \(request.path) HTTP/1.1"]
-        if !request.headers.contains(where: { $0.name.lowercased() == "host" }) {
+        if request.headers["Host"] == nil {
             lines.append("Host: \(try Self.hostHeader(request))")
         }
         lines += [
@@ -86,7 +86,7 @@ package struct UpgradeRequest: Sendable {
         return request.port == (request.useTLS ? 443 : 80) ? name : "\(name):\(request.port)"
     }
 
-    private static func line(_ header: WebSocketRequest.Header) throws(WebSocketError) -> String {
+    private static func line(_ header: HTTPHeader) throws(WebSocketError) -> String {
         let isValueValid = header.value.utf8.allSatisfy { ($0 >= 0x20 && $0 != 0x7F) || $0 == 0x09 }
         guard isToken(header.name), isValueValid else {
             // The error does not contain the header's value, which may be secret.

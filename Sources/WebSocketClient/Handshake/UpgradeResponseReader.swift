@@ -54,7 +54,7 @@ package final class UpgradeResponseReader {
         guard var error = refused, let status = error.httpStatus else { return nil }
         error.response = WebSocketResponse(
             status: status,
-            headers: headers.map { HTTPHeader(name: $0.name, value: $0.value) },
+            headers: HTTPHeaderFields(headers.map { HTTPHeader(name: $0.name, value: $0.value) }),
             body: body?.bytes ?? []
         )
         let reasons = headers["sec-websocket-extensions"] + [error.response?.bodyText ?? ""]

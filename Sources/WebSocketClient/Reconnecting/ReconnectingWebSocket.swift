@@ -142,7 +142,7 @@ public final class ReconnectingWebSocket: Sendable {
     public convenience init(
         to url: String,
         subprotocols: [String] = [],
-        headers: [WebSocketRequest.Header] = [],
+        headers: HTTPHeaderFields = [:],
         options: Options = Options(),
         eventLoopGroup: any EventLoopGroup = MultiThreadedEventLoopGroup.singleton
     ) {

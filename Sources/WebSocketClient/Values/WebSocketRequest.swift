@@ -4,9 +4,6 @@ import RealtimePrimitives
 
 /// The server of a connection, and the contents of the upgrade request.
 public struct WebSocketRequest: Hashable, Sendable {
-    /// A header field.
-    public typealias Header = HTTPHeader
-
     /// A host name or an IP address.
     public var host: String
     /// The port.
@@ -18,7 +15,7 @@ public struct WebSocketRequest: Hashable, Sendable {
     /// The subprotocols that the client offers, in order of preference. The server may choose none.
     public var subprotocols: [String]
     /// Additional header fields. The values of the fields may be secret, so errors never contain the values.
-    public var headers: [Header]
+    public var headers: HTTPHeaderFields
 
     /// Creates a request.
     ///
@@ -35,7 +32,7 @@ public struct WebSocketRequest: Hashable, Sendable {
         useTLS: Bool = true,
         path: String = "/",
         subprotocols: [String] = [],
-        headers: [Header] = []
+        headers: HTTPHeaderFields = [:]
     ) {
         self.host = host
         self.port = port ?? (useTLS ? 443 : 80)
@@ -56,7 +53,7 @@ public struct WebSocketRequest: Hashable, Sendable {
     public init(
         url: String,
         subprotocols: [String] = [],
-        headers: [Header] = []
+        headers: HTTPHeaderFields = [:]
     ) throws(WebSocketError) {
         let shown = Self.printable(url).quoted
         guard let parts = URLComponents(string: url), let scheme = parts.scheme?.lowercased(),
@@ -76,9 +73,9 @@ public struct WebSocketRequest: Hashable, Sendable {
             subprotocols: subprotocols,
             headers: headers
         )
-        if let user = parts.user, !headers.contains(where: { $0.name.lowercased() == "authorization" }) {
+        if let user = parts.user, headers["Authorization"] == nil {
             let credentials = Data("\(user):\(parts.password ?? "")".utf8).base64EncodedString()
-            self.headers.append(Header(name: "Authorization", value: "Basic \(credentials)"))
+            self.headers["Authorization"] = "Basic \(credentials)"
         }
     }
 

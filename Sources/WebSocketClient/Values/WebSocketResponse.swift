@@ -5,13 +5,13 @@ public struct WebSocketResponse: Hashable, Sendable {
     /// The HTTP status.
     public var status: Int
     /// The header fields, in their order.
-    public var headers: [HTTPHeader]
+    public var headers: HTTPHeaderFields
     /// The first 64 KiB of the body. If the server does not send the whole body within
     /// ``WebSocketOptions/closeTimeout``, the client does not wait for the rest.
     public var body: [UInt8]
 
     /// Creates a response.
-    public init(status: Int, headers: [HTTPHeader] = [], body: [UInt8] = []) {
+    public init(status: Int, headers: HTTPHeaderFields = [:], body: [UInt8] = []) {
         self.status = status
         self.headers = headers
         self.body = body
@@ -21,11 +21,7 @@ public struct WebSocketResponse: Hashable, Sendable {
     public var bodyText: String { String(decoding: body, as: UTF8.self) }
 
     /// Returns the value of a header field. Names are case-insensitive. Commas join the values of repeated fields.
-    public func header(_ name: String) -> String? {
-        let name = name.lowercased()
-        let values = headers.filter { $0.name.lowercased() == name }.map(\.value)
-        return values.isEmpty ? nil : values.joined(separator: ", ")
-    }
+    public func header(_ name: String) -> String? { headers[name] }
 }
 
 extension WebSocketResponse: CustomStringConvertible, CustomDebugStringConvertible, CustomReflectable {

@@ -21,8 +21,8 @@ struct SecrecyOfFailuresTests {
         case redirected, cut
 
         var fault: PusherTestServer.AuthorizationFault? {
-            let cookie = PusherTestServer.Request.Header(name: "Set-Cookie", value: "session=hush-answer")
-            let place = PusherTestServer.Request.Header(name: "Location", value: "http://other.test/?token=hush-place")
+            let cookie = HTTPHeader(name: "Set-Cookie", value: "session=hush-answer")
+            let place = HTTPHeader(name: "Location", value: "http://other.test/?token=hush-place")
             let signature = String(repeating: "0123456789abcdef", count: 4)
             return switch self {
             case .none: nil

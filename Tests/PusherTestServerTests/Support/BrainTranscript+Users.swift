@@ -41,7 +41,7 @@ extension BrainTranscript {
         _ path: String,
         _ body: String,
         method: String = "POST",
-        headers: [Request.Header] = []
+        headers: HTTPHeaderFields = [:]
     ) -> [ServerAction] {
         let request = Request(method: method, target: path, headers: headers, body: Array(body.utf8))
         guard let call = AuthorizationCall(request, options: brain.options) else { return [] }

@@ -97,7 +97,7 @@ final class TransportWorld {
     func request(
         _ target: String,
         method: String = "POST",
-        headers: [Request.Header] = [.init(name: "Content-Type", value: "application/json")],
+        headers: HTTPHeaderFields = [.init(name: "Content-Type", value: "application/json")],
         body: String = ""
     ) -> Response {
         let events = NIOLoopBoundBox<[InMemoryResponseEvent]>([], eventLoop: loop)

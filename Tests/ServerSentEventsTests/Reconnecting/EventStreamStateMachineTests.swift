@@ -12,7 +12,7 @@ struct EventStreamStateMachineTests {
 
     private static let okay = EventStreamResponse(
         status: 200,
-        headers: [HTTPHeader(name: "content-type", value: "Text/Event-Stream ;charset=x")]
+        headers: ["content-type": "Text/Event-Stream ;charset=x"]
     )
     private static func error(
         _ code: EventStreamError.Code,
@@ -328,7 +328,7 @@ struct EventStreamStateMachineTests {
     func wholeBody() {
         let json = EventStreamResponse(
             status: 200,
-            headers: [HTTPHeader(name: "Content-Type", value: "Application/JSON; charset=utf-8")]
+            headers: ["Content-Type": "Application/JSON; charset=utf-8"]
         )
         for error in [nil, Self.lost] {
             var machine = Self.connecting()
@@ -426,7 +426,7 @@ struct EventStreamStateMachineTests {
             var machine = Self.connecting()
             let response = EventStreamResponse(
                 status: 200,
-                headers: type.map { [HTTPHeader(name: "Content-Type", value: $0)] } ?? []
+                headers: type.map { ["Content-Type": $0] } ?? [:]
             )
             #expect(machine.received(1, response, retryAfter: .zero, now: .zero) == [])
             guard case .finish(.failure(let error))? = machine.ended(1, nil, now: .zero).last else {
@@ -439,7 +439,7 @@ struct EventStreamStateMachineTests {
             var machine = Self.connecting()
             let response = EventStreamResponse(
                 status: 200,
-                headers: [HTTPHeader(name: "Content-Type", value: type)]
+                headers: ["Content-Type": type]
             )
             _ = machine.received(1, response, retryAfter: .zero, now: .zero)
             #expect(machine.isOpen(1), "\(type)")
@@ -563,7 +563,9 @@ struct EventStreamStateMachineTests {
             (nil, "http://example.com/feed"),
             ("http://b.test/feed?token=secret", "http://b.test/feed (redirected from http://example.com/feed)"),
         ] as [(String?, String)] {
-            for headers in [[], Self.okay.headers + [HTTPHeader(name: "Content-Encoding", value: "gzip")]] {
+            for headers in [[:], ["Content-Type": "text/event-stream", "Content-Encoding": "gzip"]]
+                as [HTTPHeaderFields]
+            {
                 var machine = Self.connecting(.never, request)
                 let response = EventStreamResponse(status: 200, headers: headers, url: url)
                 _ = machine.received(1, response, retryAfter: .zero, now: .zero)

@@ -56,10 +56,7 @@ struct HTTPTests {
     func headers() async throws {
         try await EventSourceTestServer.withServer { server in
             server.script([Self.event])
-            let headers = [
-                HTTPHeader(name: "accept", value: "application/json, text/event-stream"),
-                HTTPHeader(name: "X-Token", value: "t"),
-            ]
+            let headers: HTTPHeaderFields = ["accept": "application/json, text/event-stream", "X-Token": "t"]
             let request = EventStreamRequest(server.url, headers: headers)
             try await expect(
                 ["x"],
@@ -201,7 +198,7 @@ struct HTTPTests {
             let request = EventStreamRequest(
                 server.url,
                 method: method,
-                headers: [HTTPHeader(name: "Content-Type", value: "text/plain; charset=utf-8")],
+                headers: ["Content-Type": "text/plain; charset=utf-8"],
                 body: Array("hello".utf8)
             )
             try await expect(["x"], from: EventStream(request, connector: .patient))
@@ -217,7 +214,7 @@ struct HTTPTests {
         let request = try EventStreamRequest("http://example.com", json: ["a": 1])
         #expect(request.method == "POST")
         #expect(request.body == Array(#"{"a":1}"#.utf8))
-        #expect(request.headers == [HTTPHeader(name: "Content-Type", value: "application/json")])
+        #expect(request.headers == ["Content-Type": "application/json"])
     }
 
     @Test("an invalid request fails at once", arguments: ["", "no url", "ftp://example.com", "http://"])
@@ -229,7 +226,7 @@ struct HTTPTests {
     func secrets() {
         let request = EventStreamRequest(
             "https://user:hidden@example.com/feed?token=hidden",
-            headers: [HTTPHeader(name: "Authorization", value: "hidden")],
+            headers: ["Authorization": "hidden"],
             body: Array("hidden".utf8)
         )
         var dumped = ""
@@ -239,7 +236,7 @@ struct HTTPTests {
 
     @Test("printing a response shows no secrets")
     func responseSecrets() {
-        let headers = [HTTPHeader(name: "Content-Type", value: "Text/html; x"), HTTPHeader(name: "X", value: "hidden")]
+        let headers: HTTPHeaderFields = ["Content-Type": "Text/html; x", "X": "hidden"]
         let response = EventStreamResponse(status: 200, headers: headers, url: "http://example.com/?hidden")
         #expect("\(response)" == #"200 "text/html""#)
         #expect(!"\(EventStreamItem.opened(response))".contains("hidden"))
@@ -387,7 +384,7 @@ struct HTTPTests {
             let request = EventStreamRequest(
                 server.url,
                 method: "POST",
-                headers: [HTTPHeader(name: "Content-Type", value: "text/plain")],
+                headers: ["Content-Type": "text/plain"],
                 body: Array("hello".utf8)
             )
             try await expect(["x"], from: EventStream(request, connector: .patient))
@@ -432,7 +429,7 @@ struct HTTPTests {
                 let names = ["Authorization", "Cookie", "Host", "Proxy-Authorization", "X-API-Key", "X-Trace"]
                 let request = EventStreamRequest(
                     server.url,
-                    headers: names.map { HTTPHeader(name: $0, value: "secret") }
+                    headers: HTTPHeaderFields(names.map { HTTPHeader(name: $0, value: "secret") })
                 )
                 var options = Self.once
                 try await expect(
@@ -494,7 +491,7 @@ struct HTTPTests {
             server.script([Self.event])
             let request = EventStreamRequest(
                 server.url + "/?token=hidden",
-                headers: [HTTPHeader(name: "Authorization", value: "hidden")]
+                headers: ["Authorization": "hidden"]
             )
             var tls = TLSOptions(trustRoots: .only(pem: certificates.rootPEM), pins: [other])
             // With quick retries, a wrong classification would lead to further attempts and no error.

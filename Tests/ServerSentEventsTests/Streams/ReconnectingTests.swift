@@ -278,8 +278,10 @@ struct ReconnectingTests {
         let attempts = Log<EventStreamAttempt>()
         let stream = EventStream(options: .quick, connector: world.connector) { attempt in
             attempts.append(attempt)
-            let token = HTTPHeader(name: "Authorization", value: "Bearer \(attempt.number)")
-            return EventStreamRequest("http://example.com", headers: [token])
+            return EventStreamRequest(
+                "http://example.com",
+                headers: ["Authorization": "Bearer \(attempt.number)"]
+            )
         }
         let recording = Recording(stream)
         let first = try #require(await world.nextRequest())

@@ -161,9 +161,7 @@ package struct Simulation: Sendable {
             text = text.replacing("PusherTestServer.PusherTestServer.\(type)", with: "")
         }
         text = text.replacing("PusherTestServer.PusherTestRelay.UpgradeFault", with: "")
-        for type in ["Request.Header", "TransportRequests"] {
-            text = text.replacing("PusherTestServer.PusherTestServer.\(type)", with: ".init")
-        }
+        text = text.replacing("PusherTestServer.PusherTestServer.TransportRequests", with: ".init")
         return text
     }
 }

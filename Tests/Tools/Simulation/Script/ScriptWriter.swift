@@ -272,7 +272,7 @@ extension ScriptWriter {
 
     private mutating func fault() -> PusherTestServer.AuthorizationFault {
         draw([
-            .status(403), .status(503), .status(429, headers: [.init(name: "Retry-After", value: "3")]), .body("no"),
+            .status(403), .status(503), .status(429, headers: ["Retry-After": "3"]), .body("no"),
             .body(#"{"auth":7}"#),
             // This authorization lacks the members for presence and encrypted channels.
             .body(#"{"auth":"app-key:00"}"#), .delayed(.seconds(3)), .delayed(.seconds(12)), .unanswered, .dropped,

@@ -121,7 +121,7 @@ final class SimulatedNetwork: Sendable {
     private func connect(_ connection: SimulatedWebSocket, _ request: TransportRequest, after delay: Duration) {
         let message = PusherTestServer.Request(
             target: request.path,
-            headers: request.headers.map { .init(name: $0.name, value: $0.value) }
+            headers: HTTPHeaderFields(request.headers.map { HTTPHeader(name: $0.name, value: $0.value) })
         )
         let latency = TimeAmount(delay) + nextLatency()
         loop.scheduleTask(in: latency) { [loop, server] in

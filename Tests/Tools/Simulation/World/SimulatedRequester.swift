@@ -41,7 +41,7 @@ final class SimulatedRequester: HTTPRequester {
         return PusherTestServer.Request(
             method: request.method,
             target: String(target.drop { $0 != "/" }),
-            headers: request.headers.fields.map { .init(name: $0.name, value: $0.value) },
+            headers: HTTPHeaderFields(request.headers.fields.map { HTTPHeader(name: $0.name, value: $0.value) }),
             body: request.body ?? []
         )
     }

@@ -1,0 +1,2 @@
+@_exported public import struct RealtimeNetworking.HTTPHeader
+@_exported public import struct RealtimeNetworking.HTTPHeaderFields
