@@ -129,7 +129,7 @@ extension ClientStateMachine {
             return effects.append(.deliver(.channel(id), envelope))
         }
         statistics.events.received += 1
-        if case .failed(let error)? = subscriptions.read(name, { $0.phase }), error.kind != .subscriptionTimedOut {
+        if case .failed(let error)? = subscriptions.read(name, { $0.phase }), error.code != .subscriptionTimedOut {
             // The event does not wait for a key, because the channel may never get one. If the subscription only timed
             // out, the channel already has a key, and the machine tries to decrypt the event.
             statistics.events.undecryptable += 1

@@ -82,6 +82,6 @@ extension PusherServerAPI {
                 """
             )
         }
-        try check(userId: id)
+        try check(userID: id)
     }
 }

@@ -73,19 +73,19 @@ extension PusherServerAPI {
     ///
     /// - Throws: ``PusherServerAPIError``, or `CancellationError`. If the user has no connection, the method does not
     ///   throw.
-    public func send(_ event: Event, toUser userId: String) async throws {
-        try Self.check(userId: userId)
+    public func send(_ event: Event, toUser userID: String) async throws {
+        try Self.check(userID: userID)
         let data = try checkedData(of: event, for: "")
-        try await trigger(event, data: data, on: [ChannelName.serverToUserPrefix + userId])
+        try await trigger(event, data: data, on: [ChannelName.serverToUserPrefix + userID])
     }
 
     /// Closes all connections of a signed-in user, with close code 4009.
     ///
     /// - Throws: ``PusherServerAPIError``, or `CancellationError`. If the user has no connection, the method does not
     ///   throw.
-    public func terminateConnections(ofUser userId: String) async throws {
-        try Self.check(userId: userId)
-        let path = "/users/\(PercentEncoding.encode(userId))/terminate_connections"
+    public func terminateConnections(ofUser userID: String) async throws {
+        try Self.check(userID: userID)
+        let path = "/users/\(PercentEncoding.encode(userID))/terminate_connections"
         _ = try await sender.send(.init(method: "POST", path: path, body: "{}"))
     }
 
@@ -203,11 +203,11 @@ extension PusherServerAPI {
         }
     }
 
-    static func check(userId: String) throws(PusherServerAPIError) {
-        guard UserID.isValid(userId) else {
+    static func check(userID: String) throws(PusherServerAPIError) {
+        guard UserID.isValid(userID) else {
             throw PusherServerAPIError(
                 .invalidUser,
-                "Invalid user id \(userId.quoted): it has \(userId.utf8.count) bytes. Use 1 to \(UserID.maximumLength)."
+                "Invalid user id \(userID.quoted): it has \(userID.utf8.count) bytes. Use 1 to \(UserID.maximumLength)."
             )
         }
     }

@@ -19,15 +19,15 @@ public struct PusherServerAPIError: Error, Sendable {
     public var message: String
     /// The HTTP status of the server's answer; nil without an answer. For a refusal that soketi sends with status 200,
     /// this is the code in the body.
-    public var status: Int?
+    public var httpStatus: Int?
     /// The underlying error; nil without such an error.
     public var cause: (any Error)?
 
     /// Creates an error.
-    public init(_ code: Code, _ message: String, status: Int? = nil, cause: (any Error)? = nil) {
+    public init(_ code: Code, _ message: String, httpStatus: Int? = nil, cause: (any Error)? = nil) {
         self.code = code
         self.message = message.escapingControls
-        self.status = status
+        self.httpStatus = httpStatus
         self.cause = cause
     }
 
@@ -103,7 +103,7 @@ extension PusherServerAPIError.Code {
 extension PusherServerAPIError: Hashable {
     /// Compares everything but the cause.
     public static func == (left: Self, right: Self) -> Bool {
-        left.code == right.code && left.message == right.message && left.status == right.status
+        left.code == right.code && left.message == right.message && left.httpStatus == right.httpStatus
     }
 
     /// Hashes the code and the message.

@@ -4,7 +4,7 @@ extension PusherTestServer {
     /// A simulated member of a presence channel, without a connection. See ``join(_:in:userInfo:)``.
     public struct FakeMember: Sendable {
         /// The member's user id.
-        public let userId: String
+        public let userID: String
         /// The name of the presence channel.
         public let channel: String
         /// The socket id of this member in records. No connection has this id.
@@ -52,19 +52,19 @@ extension PusherTestServer {
     /// The member stays until ``FakeMember/leave()`` or ``shutdown()``. Connection faults do not affect the member.
     ///
     /// - Parameters:
-    ///   - userId: The member's user id: 1 to 128 bytes.
+    ///   - userID: The member's user id: 1 to 128 bytes.
     ///   - channel: The name of a presence channel.
     ///   - userInfo: The member's data as JSON text. Default: nil, for no data.
     /// - Throws: ``ServerError`` with ``ServerError/Code/invalidMember`` if the channel is not a presence channel, or
     ///   if the id or the data is invalid. Throws the same error if the channel already has
     ///   ``Options/maximumMemberCount`` members.
     @discardableResult
-    public func join(_ userId: String, in channel: String, userInfo: String? = nil) throws -> FakeMember {
+    public func join(_ userID: String, in channel: String, userInfo: String? = nil) throws -> FakeMember {
         var newID: ConnectionID?
-        var failure = ServerError(.invalidMember, "Member \"\(userId)\" cannot join: the server has stopped.")
+        var failure = ServerError(.invalidMember, "Member \"\(userID)\" cannot join: the server has stopped.")
         engine.step { brain in
             do throws(ServerError) {
-                return try brain.addFakeMember(userId: userId, userInfo: userInfo, to: channel, &newID)
+                return try brain.addFakeMember(userID: userID, userInfo: userInfo, to: channel, &newID)
             } catch {
                 failure = error
                 return []
@@ -72,6 +72,6 @@ extension PusherTestServer {
         }
         guard let id = newID else { throw failure }
         let socketID = engine.read { brain in brain.socketID(of: id) }
-        return FakeMember(userId: userId, channel: channel, socketID: socketID, id: id, engine: engine)
+        return FakeMember(userID: userID, channel: channel, socketID: socketID, id: id, engine: engine)
     }
 }

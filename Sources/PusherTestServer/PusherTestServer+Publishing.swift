@@ -57,19 +57,19 @@ extension PusherTestServer {
     ///   - name: The event's name, 1 to 200 bytes.
     ///   - data: The event's data, usually JSON text. The server relays the data byte for byte. The size is not
     ///     limited.
-    ///   - userId: The user's id, 1 to 128 bytes.
+    ///   - userID: The user's id, 1 to 128 bytes.
     /// - Returns: The number of connections that get the event. The number is 0 if no connection has subscribed to the
     ///   user's own channel yet. ``waitForSignIn(of:timeout:)`` waits for this subscription.
     /// - Throws: ``ServerError`` with ``ServerError/Code/invalidEvent`` if the name or the id breaks the protocol's
     ///   rules.
     @discardableResult
-    public func publish(event name: String, data: String, toUser userId: String) throws -> Int {
-        try publish(event: name, data: data, to: ChannelName.serverToUserPrefix + userId)
+    public func publish(event name: String, data: String, toUser userID: String) throws -> Int {
+        try publish(event: name, data: data, to: ChannelName.serverToUserPrefix + userID)
     }
 
     /// Closes the connections on which a user is signed in, with code 4009.
-    public func terminateConnections(ofUser userId: String) {
-        engine.step { brain in brain.terminateConnections(ofUser: userId) }
+    public func terminateConnections(ofUser userID: String) {
+        engine.step { brain in brain.terminateConnections(ofUser: userID) }
     }
 
     /// Deletes the last event of a cache channel, as if the event had expired. If `channel` is nil, deletes the events

@@ -80,9 +80,9 @@ extension RecordDescription {
         case .unsubscribed(let name): self = channel("unsubscribed", name)
         case .subscriptionRefused(let name, let message):
             self = channel("was refused", name, "", Self.withoutSignature(message))
-        case .memberJoined(let name, let userId): self = channel("joined", name, "as \(userId)")
-        case .memberLeft(let name, let userId): self = channel("left", name, "as \(userId)")
-        case .signedIn(let userId): self = channel("signed in", nil, "as \(userId)")
+        case .memberJoined(let name, let userID): self = channel("joined", name, "as \(userID)")
+        case .memberLeft(let name, let userID): self = channel("left", name, "as \(userID)")
+        case .signedIn(let userID): self = channel("signed in", nil, "as \(userID)")
         case .signInRefused(let message):
             self = channel("was refused", nil, "sign-in", Self.withoutSignature(message))
         case .clientEventRelayed(let event, let name): self = channel("relayed", name, event)

@@ -43,7 +43,7 @@ enum PusherClientSamples {
         let authorization = AuthorizationError(
             .refused,
             "Authorization failed: the backend refused.",
-            url: "https://app.test/auth",
+            address: "https://app.test/auth",
             httpStatus: 403,
             httpHeaders: ["Set-Cookie": "session=hush"]
         )

@@ -19,7 +19,7 @@ enum PusherServerAPISamples {
         let error = PusherServerAPIError(.unexpectedAnswer, "Request failed: the server answered 500.")
         let cached = PusherServerAPI.CachedEvent(data: "1")
         return SharedSamples.all + [
-            HTTPHeader(name: "Cookie", value: "hush"), api, application,
+            HTTPHeader(name: "Cookie", value: "hush"), ["Cookie": "hush"] as HTTPHeaderFields, api, application,
             try api.authorizeChannel("private-a", socketID: "1.2"),
             try api.authorizeChannel("private-encrypted-a", socketID: "1.2"),
             PusherServerAPI.BatchEvent(event, on: "a"), cached,

@@ -26,7 +26,7 @@ enum PusherTestServerSamples {
             request: request,
             transport: .webSocket,
             subscribedChannels: [],
-            userId: nil,
+            userID: nil,
             isEstablished: true,
             isSilent: false
         )
@@ -70,7 +70,7 @@ enum PusherTestServerSamples {
             PusherTestServer.Dialect.Presence(),
             PusherTestServer.Dialect.Users(), PusherTestServer.Dialect.IdleLimit(.zero),
             PusherTestServer.Dialect.IdleLimit.Ending.close(code: 1000), try server.join("ada", in: "presence-a"),
-            PusherTestServer.HTTPTransports(), PusherTestServer.Member(userId: "ada", userInfo: nil),
+            PusherTestServer.HTTPTransports(), PusherTestServer.Member(userID: "ada", userInfo: nil),
             PusherTestServer.MessageLimit(count: 1), PusherTestServer.Recording(events: []),
             PusherTestServer.Recording.Event(time: .zero, channel: "a", name: "created"), server.recordSequence,
             server.recordSequence.makeAsyncIterator(),

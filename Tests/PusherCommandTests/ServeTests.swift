@@ -449,7 +449,7 @@ struct ServeTests {
             let pusher = makeClient(port: server.port, userSecret: "app-secret")
             pusher.connect()
             pusher.signIn()
-            try await server.nextRecord(timeout: .patience) { $0.event == .signedIn(userId: "ada") }
+            try await server.nextRecord(timeout: .patience) { $0.event == .signedIn(userID: "ada") }
             let result = try await ToolRun.result(["terminate", "ada"] + server.toolOptions)
             #expect(result.status == 0 && result.lines.isEmpty, "\(result)")
             try await server.nextRecord(timeout: .patience) { $0.event == .connectionEnded }

@@ -68,7 +68,7 @@ struct RecordedDemoTests {
         }
 
         let recording = try PusherTestServer.Recording(contentsOfFile: file)
-        let recorded = recording.events.map { seen($0.channel, $0.name, $0.data, $0.userId) }
+        let recorded = recording.events.map { seen($0.channel, $0.name, $0.data, $0.userID) }
         #expect(Set(recorded.map(\.channel)) == Set(Self.channels))
         #expect(recorded.contains { $0.event == "pusher:member_added" })
         #expect(recorded.contains { $0.event.hasPrefix("client-") })

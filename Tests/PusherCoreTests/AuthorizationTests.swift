@@ -193,7 +193,7 @@ struct AuthorizationTests {
             Issue.record("\(status())")
             return
         }
-        #expect(error.kind == .authorizationFailed && error.httpStatus == 503)
+        #expect(error.code == .authorizationFailed && error.httpStatus == 503)
         client.advance(by: .seconds(1))
         #expect(status() == .retrying(error))
         client.authorized("private-1")
@@ -221,7 +221,7 @@ struct AuthorizationTests {
             Issue.record("\(status())")
             return
         }
-        #expect(error.kind == .authorizationFailed && error.httpStatus == 503)
+        #expect(error.code == .authorizationFailed && error.httpStatus == 503)
         #expect(error.message.contains("waits for the sign-in"))
         client.advance(by: .seconds(1))
         client.authorized(nil)

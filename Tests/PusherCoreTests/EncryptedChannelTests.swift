@@ -228,7 +228,7 @@ struct EncryptedChannelTests {
             Issue.record("\(client.machine.subscriptionStatus(of: name, id))")
             return
         }
-        #expect(error.kind == .authorizationFailed)
+        #expect(error.code == .authorizationFailed)
         client.advance(by: .seconds(1))
         client.authorized(name, key(.second))
         #expect(client.machine.subscriptionStatus(of: name, id) == .subscribed)

@@ -19,7 +19,7 @@ struct AnswerTests {
         let (api, _) = try OfflineAPI.make(answers: [.answer(status, "the reason\nis this")])
         let error = try #require(await failure { try await api.trigger(Self.event, on: "a") })
         #expect(error.code == code)
-        #expect(error.status == status)
+        #expect(error.httpStatus == status)
         #expect(
             error.message.hasPrefix(
                 "POST https://api-eu.pusher.com:443/apps/3/events failed: the server answered \(status) (the reason is this). "
@@ -52,7 +52,7 @@ struct AnswerTests {
         let (api, requester) = try OfflineAPI.make(answers: [.answer(200, body)])
         let error = try #require(await failure { _ = try await api.channels() })
         #expect(error.code == kind)
-        #expect(error.status == code)
+        #expect(error.httpStatus == code)
         #expect(error.message.contains("the server answered \(code) (The secret authentication failed). "))
         #expect(requester.log.count == requests)
         #expect(await failure { try await api.trigger(Self.event, on: "a") }?.code == kind)
@@ -76,7 +76,7 @@ struct AnswerTests {
     )
     func readNoMore(status: Int, requests: Int) async throws {
         let (api, requester) = try OfflineAPI.make(answers: [.answer(status)])
-        #expect(await failure { _ = try await api.channels() }?.status == status)
+        #expect(await failure { _ = try await api.channels() }?.httpStatus == status)
         #expect(requester.log.count == requests)
     }
 
@@ -104,7 +104,7 @@ struct AnswerTests {
         let (api, requester) = try OfflineAPI.make(answers: [.answer(503)]) {
             $0.retryPolicy = .delays([.milliseconds(20), .milliseconds(20)], repeatsLast: false)
         }
-        #expect(await failure { _ = try await api.channels() }?.status == 503)
+        #expect(await failure { _ = try await api.channels() }?.httpStatus == 503)
         let timeouts = requester.log.elements.map(\.timeout)
         #expect(timeouts.count == 3)
         #expect(timeouts[0] <= .patience)

@@ -134,7 +134,7 @@ struct ServerTests {
     @Test("the library sends an event to a user, and closes the user's connections")
     func users() async throws {
         var options = PusherTestServer.Options()
-        options.authenticateUser = { _ in .allow(userId: "ada lovelace/ü") }
+        options.authenticateUser = { _ in .allow(userID: "ada lovelace/ü") }
         try await PusherTestServer.withServer(options: options) { server in
             let (api, pusher) = (try Self.api(of: server), client(of: server))
             var events = pusher.user.events(named: "hello").makeAsyncIterator()
@@ -200,7 +200,7 @@ struct ServerTests {
                 )
                 #expect(webhook.events.map(\.name) == [.channelOccupied, .memberAdded])
                 #expect(webhook.events.last?.channel == "presence-a")
-                #expect(webhook.events.last?.userId != nil)
+                #expect(webhook.events.last?.userID != nil)
                 await pusher.disconnected()
             }
         }
@@ -285,7 +285,7 @@ struct ServerTests {
             let api = try Self.api(of: server, useTLS: true)
             let error = await failure { _ = try await api.channels() }
             #expect(error?.code == .tlsFailed)
-            #expect(error?.tlsFailure?.reason == .notTLS)
+            #expect(error?.tlsFailure?.code == .notTLS)
             #expect(error?.message.contains("without TLS") == true)
         }
     }

@@ -47,7 +47,7 @@ struct SeveralAppsTests {
                 endpoint: .init(host: server.host, port: server.port, useTLS: false)
             )
             let error = await #expect(throws: PusherServerAPIError.self) { try await stranger.channels() }
-            #expect(error?.status == 401)
+            #expect(error?.httpStatus == 401)
             stranger.shutdown()
         }
     }

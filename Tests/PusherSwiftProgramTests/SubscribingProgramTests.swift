@@ -105,7 +105,7 @@ struct SubscribingProgramTests {
                 program.subscribe(to: name, auth: signed.auth, channelData: data)
                 await journal.waitFor("subscribed to \(name)")
             }
-            #expect(server.members(of: "presence-own").map { $0.userId } == ["16"])
+            #expect(server.members(of: "presence-own").map { $0.userID } == ["16"])
 
             program.leave()
             #expect(program.pusher.connection.channels.find(name: "my-channel") == nil)

@@ -135,7 +135,7 @@ struct AuthorizationEndpointTests {
         }
         #expect(refused == RESTResponse(status: 401, body: "log in first"))
         #expect(
-            answer("/pusher/auth", form) { $0.authorizeChannel = { _ in .allow(userId: "u", userInfo: "[1]") } }?.body
+            answer("/pusher/auth", form) { $0.authorizeChannel = { _ in .allow(userID: "u", userInfo: "[1]") } }?.body
                 .contains(#"{\"user_id\":\"u\",\"user_info\":[1]}"#) == true
         )
         #expect(
@@ -144,7 +144,7 @@ struct AuthorizationEndpointTests {
         )
         #expect(
             answer("/pusher/user-auth", "socket_id=1.1") { options in
-                options.authenticateUser = { _ in .allow(userId: "u", userInfo: "{}", watchlist: ["v"]) }
+                options.authenticateUser = { _ in .allow(userID: "u", userInfo: "{}", watchlist: ["v"]) }
             }?.body.contains(#"{\"id\":\"u\",\"user_info\":{},\"watchlist\":[\"v\"]}"#) == true
         )
         #expect(

@@ -16,7 +16,7 @@ struct AuthorizationTests {
         let channelData = #"{"user_id":"u"}"#
         let join = Envelope.subscribe(channel: "presence-a", auth: "y", channelData: channelData)
         #expect(server.text(1, join.jsonText).events == [EventName.subscriptionSucceededInternal])
-        #expect(server.brain.presenceMembers(of: "presence-a").map(\.userId) == ["u"])
+        #expect(server.brain.presenceMembers(of: "presence-a").map(\.userID) == ["u"])
         var strict = BrainTranscript.connected()
         #expect(strict.text(1, subscribe.jsonText).events == [EventName.error])
     }

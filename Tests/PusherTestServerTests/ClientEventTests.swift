@@ -28,7 +28,7 @@ struct ClientEventTests {
         "client events on presence channels have the sender's user id",
         arguments: ["presence-x", "presence-cache-x"]
     )
-    func userId(channel: String) {
+    func userID(channel: String) {
         var server = BrainTranscript.connected(2)
         for number in 1...2 { _ = server.join(number, channel, "\(number)") }
         let text = #"{"event":"client-e","data":"{}","channel":"\#(channel)","user_id":"1"}"#

@@ -70,7 +70,7 @@ struct ConsistencyTests {
             for case .send(let connection, .text(let text)) in actions {
                 try rosters[connection.rawValue]?.receive(text)
             }
-            let present = Set(server.brain.presenceMembers(of: "presence-x").map(\.userId))
+            let present = Set(server.brain.presenceMembers(of: "presence-x").map(\.userID))
             for (number, roster) in rosters {
                 let isSubscribed = server.brain.isSubscribed(id(number), to: "presence-x")
                 #expect(isSubscribed == (roster.members != nil))

@@ -63,13 +63,13 @@ struct FakeMemberTests {
                 message("pusher_internal:member_added", #"{"user_id":"bob","user_info":{"name":"Bob"}}"#, Room.name)
             ]
         )
-        #expect(room.server.members(of: Room.name).map(\.userId) == ["ada", "bob"])
+        #expect(room.server.members(of: Room.name).map(\.userID) == ["ada", "bob"])
         #expect(room.server.subscriptionCount(of: Room.name) == 1)
-        #expect(room.server.records.contains { $0.event == .memberJoined(channel: Room.name, userId: "bob") })
+        #expect(room.server.records.contains { $0.event == .memberJoined(channel: Room.name, userID: "bob") })
         bob.leave()
         bob.leave()
         #expect(room.texts() == [message("pusher_internal:member_removed", #"{"user_id":"bob"}"#, Room.name)])
-        #expect(room.server.members(of: Room.name).map(\.userId) == ["ada"])
+        #expect(room.server.members(of: Room.name).map(\.userID) == ["ada"])
     }
 
     @Test("fake members and connections have different socket ids")
@@ -81,7 +81,7 @@ struct FakeMemberTests {
         #expect(bob.socketID == "7.1")
         #expect(room.server.connections.map(\.socketID) == ["7.2"])
         #expect(eve.socketID == "7.3")
-        #expect(bob.userId == "bob")
+        #expect(bob.userID == "bob")
     }
 
     @Test("later subscribers get the fake members in the list")
@@ -89,10 +89,10 @@ struct FakeMemberTests {
         let room = Room()
         try room.server.join("bob", in: Room.name)
         room.open()
-        #expect(room.server.members(of: Room.name).map(\.userId) == ["bob", "ada"])
+        #expect(room.server.members(of: Room.name).map(\.userID) == ["bob", "ada"])
         room.server.dropConnections()
         _ = room.texts()
-        #expect(room.server.members(of: Room.name).map(\.userId) == ["bob"])
+        #expect(room.server.members(of: Room.name).map(\.userID) == ["bob"])
     }
 
     @Test("a user with two fake members leaves when both have left")
@@ -137,9 +137,9 @@ struct FakeMemberTests {
     @Test("an invalid call throws an error that names the rule")
     func refused() throws {
         let room = Room { $0.maximumMemberCount = 1 }
-        func failure(_ userId: String, _ channel: String, _ info: String? = nil) -> PusherTestServer.ServerError? {
+        func failure(_ userID: String, _ channel: String, _ info: String? = nil) -> PusherTestServer.ServerError? {
             #expect(throws: PusherTestServer.ServerError.self) {
-                try room.server.join(userId, in: channel, userInfo: info)
+                try room.server.join(userID, in: channel, userInfo: info)
             }
         }
         for (error, text) in [

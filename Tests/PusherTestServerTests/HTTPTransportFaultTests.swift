@@ -174,7 +174,7 @@ struct HTTPTransportFaultTests {
             let subscribe = Envelope.subscribe(channel: "presence-a", auth: signed.auth, channelData: data)
             _ = world.send(messages: [subscribe.jsonText], session)
         }
-        #expect(world.server.members(of: "presence-a").map(\.userId) == ["1", "2"])
+        #expect(world.server.members(of: "presence-a").map(\.userID) == ["1", "2"])
         #expect(stream.next().contains("member_added"))
         world.server.dropConnections(.socket("7.2"))
         world.run()

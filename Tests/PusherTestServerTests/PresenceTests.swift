@@ -40,7 +40,7 @@ struct PresenceTests {
         )
         #expect(
             server.brain.presenceMembers(of: "presence-x") == [
-                .init(userId: "a", userInfo: info), .init(userId: "b"), .init(userId: "10", userInfo: "[1]"),
+                .init(userID: "a", userInfo: info), .init(userID: "b"), .init(userID: "10", userInfo: "[1]"),
             ]
         )
         #expect(
@@ -58,7 +58,7 @@ struct PresenceTests {
         var server = BrainTranscript.connected(2)
         _ = server.join(1, "presence-x", #""\u00e9""#)
         #expect(server.join(2, "presence-x", #""e\u0301""#).last == .send(1, added("{\"user_id\":\"e\u{301}\"}")))
-        #expect(server.brain.presenceMembers(of: "presence-x").map(\.userId.utf8.count) == [2, 3])
+        #expect(server.brain.presenceMembers(of: "presence-x").map(\.userID.utf8.count) == [2, 3])
         #expect(server.unsubscribe(1, "presence-x") == [.send(2, removed("{\"user_id\":\"\u{E9}\"}"))])
     }
 
@@ -85,9 +85,9 @@ struct PresenceTests {
         ).auth
         let subscribe = Envelope.subscribe(channel: "presence-x", auth: auth, channelData: data)
         let joined = server.brain.received(.text(subscribe.jsonText), on: id(1))
-        #expect(joined.contains(.record(socketID: "7.1", .memberJoined(channel: "presence-x", userId: "a"))))
+        #expect(joined.contains(.record(socketID: "7.1", .memberJoined(channel: "presence-x", userID: "a"))))
         let left = server.brain.connectionEnded(id(1))
-        #expect(left.contains(.record(socketID: "7.1", .memberLeft(channel: "presence-x", userId: "a"))))
+        #expect(left.contains(.record(socketID: "7.1", .memberLeft(channel: "presence-x", userID: "a"))))
     }
 
     @Test("presence channels get no subscription_count")

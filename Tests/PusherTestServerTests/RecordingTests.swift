@@ -14,7 +14,7 @@ struct RecordingTests {
         let recording = Recording(events: [
             .init(time: .zero, channel: "orders", name: "created", data: #"{"text":"ä \"x\"\n</b>","id":1}"#),
             .init(time: .microseconds(1), channel: "orders", name: #"App\Events\Paid"#, data: ""),
-            .init(time: .milliseconds(1_250), channel: "presence-a", name: "client-x", data: "[1]", userId: "ü"),
+            .init(time: .milliseconds(1_250), channel: "presence-a", name: "client-x", data: "[1]", userID: "ü"),
             .init(time: .seconds(86_400), channel: "orders", name: "empty"),
         ])
         #expect(try Recording(text: recording.text) == recording)

@@ -38,7 +38,7 @@ struct UserTests {
         _ = server.connect(1234, "/app/\(options.application.key)")
         let actions = server.signIn(1234, auth: "\(options.application.key):\(signature)", userData)
         #expect(actions.first == .send(1234, success(userData)))
-        #expect(server.brain.openConnections.first?.userId != nil)
+        #expect(server.brain.openConnections.first?.userID != nil)
     }
 
     @Test("a second sign-in succeeds for the same user and fails for another user")
@@ -49,7 +49,7 @@ struct UserTests {
         #expect(
             server.signIn(1, #"{"id":"b"}"#) == [.error(1, "The connection is already signed in as another user")]
         )
-        #expect(server.brain.openConnections.map(\.userId) == ["a"])
+        #expect(server.brain.openConnections.map(\.userID) == ["a"])
     }
 
     @Test(
@@ -62,7 +62,7 @@ struct UserTests {
     func invalidUserData(userData: LongText) {
         var server = BrainTranscript.connected()
         #expect(server.signIn(1, userData.text).events == [EventName.error])
-        #expect(server.brain.openConnections.map(\.userId) == [nil])
+        #expect(server.brain.openConnections.map(\.userID) == [nil])
     }
 
     @Test("the server answers malformed sign-ins with a short error", arguments: [Dialect.pusher, .reverb, .slanger])

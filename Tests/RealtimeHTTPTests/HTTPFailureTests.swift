@@ -157,7 +157,7 @@ struct HTTPFailureTests {
         let ended = RequestFailure.lost(NIOSSLError.uncleanShutdown, hasHead: true, through: nil)
         #expect(ended.message == "the server ended the response early")
         let garbled = RequestFailure.lost(BoringSSLError.sslError([]), hasHead: true, through: nil)
-        #expect((garbled.cause as? TLSFailure)?.reason == .corrupted)
+        #expect((garbled.cause as? TLSFailure)?.code == .corrupted)
     }
 
     @Test("the request fails if only one side uses TLS")

@@ -220,18 +220,18 @@ struct DialTests {
     @Test(
         "an attempt whose TLS handshake fails names the host and the reason",
         arguments: [
-            ("HTTP/1.1 400 Bad Request\r\n\r\n", TLSFailure.Reason.notTLS), ("", .connectionEnded),
+            ("HTTP/1.1 400 Bad Request\r\n\r\n", TLSFailure.Code.notTLS), ("", .connectionEnded),
             ("\u{15}\u{03}\u{03}\u{00}\u{02}\u{02}\u{28}", .refusedByServer),
         ]
     )
-    func handshake(answer: String, reason: TLSFailure.Reason) async throws {
+    func handshake(answer: String, reason: TLSFailure.Code) async throws {
         try await withScriptedServer { peer in
             try await peer.write(answer)
             if !answer.isEmpty { await peer.readToEnd() }
         } _: { port in
             let error = try await failure("localhost", port, useTLS: true, dialer()) as? DialFailure
             #expect(error?.code == .tlsFailed)
-            #expect((error?.cause as? TLSFailure)?.reason == reason)
+            #expect((error?.cause as? TLSFailure)?.code == reason)
             #expect(error?.error.message.hasPrefix("TLS with 'localhost', port \(port), failed: ") == true)
         }
     }

@@ -50,7 +50,7 @@ struct TestServerAccessTests {
             await trusting.disconnected()
             let careful = client(TLSOptions())
             let error = await #expect(throws: PusherClientError.self) { try await careful.connected() }
-            #expect(error?.tlsFailure?.reason == .unknownIssuer)
+            #expect(error?.tlsFailure?.code == .unknownIssuer)
         }
     }
 
@@ -66,7 +66,7 @@ struct TestServerAccessTests {
             try await room.subscribed()
             try await pusher.signedIn()
             #expect(room.myId == "ada" && pusher.user.userId == "ada")
-            #expect(server.members(of: "presence-room").map(\.userId) == ["ada"])
+            #expect(server.members(of: "presence-room").map(\.userID) == ["ada"])
             await pusher.disconnected()
         }
     }

@@ -156,7 +156,7 @@ extension SubscriptionError {
     /// The authorization endpoint's answer.
     fileprivate var response: URLResponse? {
         guard let error = cause as? AuthorizationError, let status = error.httpStatus,
-            let url = error.url.flatMap({ URL(string: $0) })
+            let url = error.address.flatMap({ URL(string: $0) })
         else { return nil }
         return HTTPURLResponse(url: url, statusCode: status, httpVersion: "HTTP/1.1", headerFields: error.httpHeaders)
     }

@@ -42,7 +42,7 @@ extension PusherClientOptions {
         /// Default: nil.
         public var authorizationTries: Int?
         /// The maximum size of an answer to an authorization request, in bytes. A larger answer fails the authorization
-        /// (``AuthorizationError/Kind-swift.struct/invalidResponse``). Default: 1 MiB.
+        /// (``AuthorizationError/Code-swift.struct/invalidResponse``). Default: 1 MiB.
         public var authorizationResponseSize: Int = 1_024 * 1_024
         /// The maximum number of a channel's client events that wait for the subscription, or that have to wait because
         /// of ``clientEventsPerSecond``. The client rejects a further event with

@@ -113,7 +113,7 @@ extension ClientStateMachine {
                 failSubscription(name, .invalidAuthorization(name, error), now: now, into: &effects)
             }
         case .failure(let error):
-            let isUsedUp = error.kind == .noMethod && subscriptions[name]?.hasUsedOwnAuthorization == true
+            let isUsedUp = error.code == .noMethod && subscriptions[name]?.hasUsedOwnAuthorization == true
             let failure = isUsedUp ? .authorizationUsedUp(name, error) : SubscriptionError(error, channelName: name)
             guard let delay = retryDelay(after: error, of: .channel(name)) else {
                 return failSubscription(name, failure, now: now, into: &effects)

@@ -6,14 +6,14 @@ public import RealtimePrimitives
 /// The error is the cause of a ``SubscriptionError``, or of the error that ``Pusher/signedIn(timeout:)`` throws. The
 /// closure of ``AuthMethod/authorizer(_:)`` can throw this error with the backend's answer. The error's ``recovery``
 /// determines whether the client tries again. If the closure throws another error, the client makes an error of the
-/// kind ``Kind-swift.struct/authorizerFailed``, with the other error as its cause, and tries again.
+/// code ``Code-swift.struct/authorizerFailed``, with the other error as its cause, and tries again.
 public struct AuthorizationError: Error, Sendable {
-    /// The kind of failure. Later versions may add kinds, so keep a `default` when you switch over them.
-    public struct Kind: RawRepresentable, Hashable, Sendable {
-        /// The kind's printed name.
+    /// The code of a failure. Later versions may add codes, so keep a `default` when you switch over them.
+    public struct Code: RawRepresentable, Hashable, Sendable {
+        /// The code's printed name.
         public let rawValue: String
 
-        /// Creates a kind from its name.
+        /// Creates a code from its name.
         public init(rawValue: String) { self.rawValue = rawValue }
 
         /// The options have no method: ``AuthMethod/noMethod``.
@@ -48,15 +48,15 @@ public struct AuthorizationError: Error, Sendable {
         case retry(after: Duration)
     }
 
-    /// The kind of failure.
-    public var kind: Kind
+    /// The code of the failure.
+    public var code: Code
     /// The problem and its solution, in one line. The message contains no secrets, and shows control characters from
     /// the server as escapes.
     public var message: String
     /// The HTTP status of the answer, if there was one.
     public var httpStatus: Int?
     /// The URL of the request without its query. After redirects, this is the last URL.
-    public var url: String?
+    public var address: String?
     /// The header fields of the answer, without cookies, the targets of redirects, and other fields whose names suggest
     /// credentials. The error has at most 64 fields, with names of at most 200 bytes. The client cuts values to 1,000
     /// bytes.
@@ -78,18 +78,18 @@ public struct AuthorizationError: Error, Sendable {
 
     /// Creates an error.
     public init(
-        _ kind: Kind,
+        _ code: Code,
         _ message: String,
-        url: String? = nil,
+        address: String? = nil,
         httpStatus: Int? = nil,
         httpHeaders: [String: String] = [:],
         body: String? = nil,
         recovery: Recovery = .none,
         cause: (any Error)? = nil
     ) {
-        self.kind = kind
+        self.code = code
         self.message = message.escapingControls
-        self.url = url
+        self.address = address
         self.httpStatus = httpStatus
         self.httpHeaders = httpHeaders
         self.body = body
@@ -98,8 +98,8 @@ public struct AuthorizationError: Error, Sendable {
     }
 }
 
-extension AuthorizationError.Kind: CustomStringConvertible {
-    /// The kind's name.
+extension AuthorizationError.Code: CustomStringConvertible {
+    /// The code's name.
     public var description: String { rawValue }
 }
 
@@ -107,22 +107,22 @@ extension AuthorizationError.Kind: CustomStringConvertible {
 extension AuthorizationError: Hashable {
     /// Compares everything except the cause.
     public static func == (left: Self, right: Self) -> Bool {
-        left.kind == right.kind && left.message == right.message && left.url == right.url
+        left.code == right.code && left.message == right.message && left.address == right.address
             && left.httpStatus == right.httpStatus
             && left.httpHeaders == right.httpHeaders && left.body == right.body && left.recovery == right.recovery
     }
 
-    /// Hashes the kind and the message.
+    /// Hashes the code and the message.
     public func hash(into hasher: inout Hasher) {
-        hasher.combine(kind)
+        hasher.combine(code)
         hasher.combine(message)
     }
 }
 
 extension AuthorizationError: ExplainedError, CustomStringConvertible, CustomReflectable {
-    /// The kind, the message and the status in one line.
+    /// The code, the message and the status in one line.
     public var description: String {
-        ("\(kind): \(message)" + (httpStatus.map { " (HTTP status \($0))" } ?? "")).escapingControls
+        ("\(code): \(message)" + (httpStatus.map { " (HTTP status \($0))" } ?? "")).escapingControls
     }
     /// An empty mirror, so that `dump` does not show the header fields and the body of an answer.
     public var customMirror: Mirror { Mirror(self, children: []) }

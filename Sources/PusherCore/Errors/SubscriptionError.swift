@@ -3,13 +3,13 @@ public import RealtimePrimitives
 /// The reason why a subscription failed. ``PusherChannel/subscribed(timeout:)`` throws the error, the event
 /// `pusher:subscription_error` contains it (``PusherEvent/subscriptionError``), and the delegate gets it.
 public struct SubscriptionError: Error, Sendable {
-    /// The kind of failure: one of ``PusherClientError/Code/invalidChannelName``,
+    /// The code of the failure: one of ``PusherClientError/Code/invalidChannelName``,
     /// ``PusherClientError/Code/authorizationFailed``, ``PusherClientError/Code/invalidAuthorization``,
     /// ``PusherClientError/Code/subscriptionRefused``, ``PusherClientError/Code/subscriptionTimedOut``,
     /// ``PusherClientError/Code/tooManyChannels``, ``PusherClientError/Code/encryptionUnavailable``,
     /// ``PusherClientError/Code/unsubscribed`` and ``PusherClientError/Code/waitTimedOut``. Later versions may add codes.
-    public var kind: PusherClientError.Code
-    /// The channel.
+    public var code: PusherClientError.Code
+    /// The name of the channel.
     public var channelName: String
     /// The problem and its solution, in one line. The message contains no secrets, and shows control characters from
     /// the server as escapes.
@@ -21,12 +21,12 @@ public struct SubscriptionError: Error, Sendable {
     public var body: String?
     /// The code or status in the server's refusal.
     public var serverCode: Int?
-    /// The underlying error.
+    /// The underlying error, for example an ``AuthorizationError``.
     public var cause: (any Error)?
 
     /// Creates an error.
     public init(
-        _ kind: PusherClientError.Code,
+        _ code: PusherClientError.Code,
         channelName: String,
         _ message: String,
         httpStatus: Int? = nil,
@@ -34,7 +34,7 @@ public struct SubscriptionError: Error, Sendable {
         serverCode: Int? = nil,
         cause: (any Error)? = nil
     ) {
-        self.kind = kind
+        self.code = code
         self.channelName = channelName
         self.message = message.escapingControls
         self.httpStatus = httpStatus
@@ -57,7 +57,7 @@ public struct SubscriptionError: Error, Sendable {
     /// The error as a ``PusherClientError``, for APIs that use only this type.
     package var clientError: PusherClientError {
         PusherClientError(
-            kind,
+            code,
             message,
             serverCode: serverCode,
             channelName: channelName,
@@ -70,22 +70,22 @@ public struct SubscriptionError: Error, Sendable {
 extension SubscriptionError: Hashable {
     /// Compares everything except the cause.
     public static func == (left: Self, right: Self) -> Bool {
-        left.kind == right.kind && left.channelName == right.channelName && left.message == right.message
+        left.code == right.code && left.channelName == right.channelName && left.message == right.message
             && left.httpStatus == right.httpStatus && left.body == right.body && left.serverCode == right.serverCode
     }
 
-    /// Hashes the kind, the channel and the message.
+    /// Hashes the code, the channel and the message.
     public func hash(into hasher: inout Hasher) {
-        hasher.combine(kind)
+        hasher.combine(code)
         hasher.combine(channelName)
         hasher.combine(message)
     }
 }
 
 extension SubscriptionError: ExplainedError, CustomStringConvertible {
-    /// The kind, the channel, the message, the status and the code in one line.
+    /// The code, the channel, the message, the status and the server's code in one line.
     public var description: String {
-        var text = "\(kind): \(message)"
+        var text = "\(code): \(message)"
         if !channelName.isEmpty, !message.contains(channelName) { text += " (channel \(channelName))" }
         if let httpStatus { text += " (HTTP status \(httpStatus))" }
         if let serverCode { text += " (server code \(serverCode))" }

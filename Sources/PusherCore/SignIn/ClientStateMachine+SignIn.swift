@@ -129,7 +129,7 @@ extension ClientStateMachine {
     /// signed in.
     private mutating func retryPresenceChannels(now: Instant, into effects: inout [Effect]) {
         for subscription in wantedSubscriptions where subscription.roster != nil {
-            guard case .failed(let error) = subscription.phase, error.kind == .invalidAuthorization else { continue }
+            guard case .failed(let error) = subscription.phase, error.code == .invalidAuthorization else { continue }
             beginSubscription(to: subscription.name, now: now, into: &effects)
         }
     }

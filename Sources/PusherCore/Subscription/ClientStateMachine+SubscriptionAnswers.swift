@@ -101,14 +101,14 @@ extension ClientStateMachine {
         }
         // After a timeout, the server may still send events. The client therefore keeps its key, or continues to fetch
         // a new key.
-        let keepsKey = error.kind == .subscriptionTimedOut && subscription.decryption?.hasKey == true
+        let keepsKey = error.code == .subscriptionTimedOut && subscription.decryption?.hasKey == true
         if keepsKey {
             endRetry(of: .channel(name), into: &effects)
         } else {
             cancelWork(of: subscription, now: now, into: &effects)
         }
         subscription.failed(error)
-        if error.kind == .subscriptionRefused, subscription.kind.requiresAuthorization,
+        if error.code == .subscriptionRefused, subscription.kind.requiresAuthorization,
             subscription.ownAuthorization != nil,
             subscription.ownAuthorization?.socketID == socketID
         {
@@ -146,9 +146,9 @@ extension ClientStateMachine {
 extension SubscriptionError {
     /// The `type` that pusher-js and servers use for the error.
     fileprivate var eventType: String {
-        switch kind {
+        switch code {
         case .authorizationFailed, .invalidAuthorization, .subscriptionRefused: "AuthError"
-        default: kind.rawValue
+        default: code.rawValue
         }
     }
 }

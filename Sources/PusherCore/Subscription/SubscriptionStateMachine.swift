@@ -284,7 +284,7 @@ package struct SubscriptionStateMachine: Hashable, Sendable {
     package mutating func failed(_ error: SubscriptionError) {
         if case .invalid = phase { return }
         if isPending, earlierRequest != .unanswered {
-            switch error.kind {
+            switch error.code {
             case .subscriptionTimedOut: earlierRequest = .unanswered
             case .subscriptionRefused: earlierRequest = .refused
             default: break

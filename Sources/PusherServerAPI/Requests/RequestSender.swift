@@ -128,7 +128,7 @@ struct RequestSender: Sendable {
         let error = PusherServerAPIError(
             code,
             "\(subject(request)) failed: the server answered \(status)\(Self.words(of: response)). \(advice)",
-            status: status
+            httpStatus: status
         )
         let isTransient = [408, 429, 500, 502, 503, 504].contains(status)
         return .failure(
@@ -199,7 +199,7 @@ struct RequestSender: Sendable {
             case .invalidRequest: (.invalidOption, "Change the endpoint or the options.")
             case .pinMismatch: (.pinMismatch, "If the server has a new key, add its pin.")
             case .timedOut: (.timedOut, "Check host and port, and whether the server runs.")
-            case .failed where tls?.reason == .notTLS: (.tlsFailed, "Use the server without TLS, or another port.")
+            case .failed where tls?.code == .notTLS: (.tlsFailed, "Use the server without TLS, or another port.")
             case .failed where tls != nil: (.tlsFailed, "Check the server's certificate and the trusted certificates.")
             case .failed where error.isUnsent: (.connectionFailed, "Check host and port, and whether the server runs.")
             // The server has answered on that port before, so it does not expect TLS.

@@ -31,9 +31,9 @@ extension PusherServerAPI {
             public static let channelOccupied = Self(rawValue: "channel_occupied")
             /// A channel lost its last subscriber.
             public static let channelVacated = Self(rawValue: "channel_vacated")
-            /// A user joined a presence channel; see ``WebhookEvent/userId``.
+            /// A user joined a presence channel; see ``WebhookEvent/userID``.
             public static let memberAdded = Self(rawValue: "member_added")
-            /// A user left a presence channel; see ``WebhookEvent/userId``.
+            /// A user left a presence channel; see ``WebhookEvent/userID``.
             public static let memberRemoved = Self(rawValue: "member_removed")
             /// A client sent an event; see ``WebhookEvent/event``, ``WebhookEvent/data`` and ``WebhookEvent/socketID``.
             public static let clientEvent = Self(rawValue: "client_event")
@@ -48,7 +48,7 @@ extension PusherServerAPI {
         /// The channel's name.
         public var channel: String?
         /// The user's id.
-        public var userId: String?
+        public var userID: String?
         /// The name of the event that a client sent.
         public var event: String?
         /// The data of the event that a client sent, as text. A value other than a string is JSON text.
@@ -62,7 +62,7 @@ extension PusherServerAPI {
         public init(
             _ name: Name,
             channel: String? = nil,
-            userId: String? = nil,
+            userID: String? = nil,
             event: String? = nil,
             data: String? = nil,
             socketID: String? = nil,
@@ -70,7 +70,7 @@ extension PusherServerAPI {
         ) {
             self.name = name
             self.channel = channel
-            self.userId = userId
+            self.userID = userID
             self.event = event
             self.data = data
             self.socketID = socketID
@@ -84,7 +84,7 @@ extension PusherServerAPI {
             self.init(
                 Name(rawValue: name),
                 channel: value["channel"]?.string,
-                userId: value["user_id"]?.identifier,
+                userID: value["user_id"]?.identifier,
                 event: value["event"]?.string,
                 data: node["data"].map { $0.string ?? $0.text },
                 socketID: value["socket_id"]?.string,

@@ -15,10 +15,10 @@ extension PusherTestServer {
     public enum ChannelAuthorization: Hashable, Sendable {
         /// The connection may subscribe.
         ///
-        /// On presence channels, `userId` is the user's id, and `userInfo` is JSON text about the user. If a value is
+        /// On presence channels, `userID` is the user's id, and `userInfo` is JSON text about the user. If a value is
         /// nil, the server uses the form's field `user_id` or `user_info`. If the form has no `user_id`, the server
         /// uses the socket id.
-        case allow(userId: String? = nil, userInfo: String? = nil)
+        case allow(userID: String? = nil, userInfo: String? = nil)
         /// The connection may subscribe, with this string as its `channel_data`. The server does not check the string.
         case allowWithData(String)
         /// The answer has this HTTP status and body.
@@ -41,7 +41,7 @@ extension PusherTestServer {
         ///
         /// If a value is nil, the server uses the form's field `user_id`, `user_info` or `watchlist` (a JSON array). If
         /// the form has no `user_id`, the server uses the socket id.
-        case allow(userId: String? = nil, userInfo: String? = nil, watchlist: [String]? = nil)
+        case allow(userID: String? = nil, userInfo: String? = nil, watchlist: [String]? = nil)
         /// The user may sign in, with this string as the `user_data`. The server does not check the string.
         case allowWithData(String)
         /// The answer has this HTTP status and body.

@@ -19,9 +19,9 @@ extension PusherTestServer.Dialect {
     /// key.
     private func hash(_ members: [PresenceMember]) -> String {
         let infos = members.map { $0.info ?? presence.missingInfo.jsonText }
-        let isList = zip(members.indices, members).allSatisfy { index, member in member.userId == String(index) }
+        let isList = zip(members.indices, members).allSatisfy { index, member in member.userID == String(index) }
         if presence.hash == .listWhereCounted, isList { return JSONWriter.array(infos) }
-        return JSONWriter.object(Array(zip(members.map(\.userId), infos)))
+        return JSONWriter.object(Array(zip(members.map(\.userID), infos)))
     }
 
     func memberAdded(channel: String, _ member: PresenceMember) -> String {
@@ -40,7 +40,7 @@ extension PusherTestServer.Dialect {
     }
 
     private func id(of member: PresenceMember) -> String {
-        member.isNumber && presence.keepsNumericIDs ? member.userId : JSONWriter.string(member.userId)
+        member.isNumber && presence.keepsNumericIDs ? member.userID : JSONWriter.string(member.userID)
     }
 }
 

@@ -69,9 +69,9 @@ extension ServerBrain {
             return RESTResponse(status: status, body: body)
         case .allowWithData(let data):
             channelData = data
-        case .allow(let userId, let userInfo):
+        case .allow(let userID, let userInfo):
             guard ChannelKind(ofChannelNamed: channel.name).base == .presence else { break }
-            var members = [("user_id", JSONWriter.string(userId ?? form["user_id"] ?? socketID))]
+            var members = [("user_id", JSONWriter.string(userID ?? form["user_id"] ?? socketID))]
             if let info = userInfo ?? form["user_info"] {
                 guard let info = JSONValue.checkedText(info) else { return Self.notJSON("user_info") }
                 members.append(("user_info", info))
@@ -104,8 +104,8 @@ extension ServerBrain {
             return RESTResponse(status: status, body: body)
         case .allowWithData(let data):
             userData = data
-        case .allow(let userId, let userInfo, let watchlist):
-            var members = [("id", JSONWriter.string(userId ?? form["user_id"] ?? socketID))]
+        case .allow(let userID, let userInfo, let watchlist):
+            var members = [("id", JSONWriter.string(userID ?? form["user_id"] ?? socketID))]
             if let info = userInfo ?? form["user_info"] {
                 guard let info = JSONValue.checkedText(info) else { return Self.notJSON("user_info") }
                 members.append(("user_info", info))

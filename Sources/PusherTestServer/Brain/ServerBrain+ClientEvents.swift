@@ -31,8 +31,8 @@ extension ServerBrain {
         guard takeClientEventAllowance(of: id) else {
             return rejectClientEvent(message, "you are sending too many messages", on: id)
         }
-        let userId = base == .presence ? memberID(of: id, on: channel) : nil
-        relay(message, from: id, userId, on: channel)
+        let userID = base == .presence ? memberID(of: id, on: channel) : nil
+        relay(message, from: id, userID, on: channel)
     }
 
     /// - Returns: The connections that get the event.
@@ -40,7 +40,7 @@ extension ServerBrain {
     mutating func relay(
         _ message: Envelope,
         from id: ConnectionID,
-        _ userId: String?,
+        _ userID: String?,
         on channel: String
     ) -> Set<ConnectionID> {
         var data = message.data
@@ -49,7 +49,7 @@ extension ServerBrain {
             event: message.event,
             channel: channel,
             data: data,
-            userID: dialect.clientEvents.addsUserID ? userId : nil
+            userID: dialect.clientEvents.addsUserID ? userID : nil
         )
         let text = dialect.text(envelope)
         record(.clientEventRelayed(name: message.event, channel: channel), id)
@@ -58,12 +58,12 @@ extension ServerBrain {
             if canHear(other) { reached.insert(other) }
             say(text, to: other)
         }
-        noteClientEvent(message, from: socketID(of: id), userId, on: channel)
+        noteClientEvent(message, from: socketID(of: id), userID, on: channel)
         return reached
     }
 
     func memberID(of id: ConnectionID, on channel: String) -> String? {
-        members[channel]?.first { $0.connections.contains(id) }?.userId
+        members[channel]?.first { $0.connections.contains(id) }?.userID
     }
 
     /// Counts a client event. Returns false if the connection has already sent the allowed number of events in the last

@@ -5,21 +5,21 @@ import PusherProtocol
 extension ServerBrain {
     /// - Parameter id: Receives the id of the new member.
     mutating func addFakeMember(
-        userId: String,
+        userID: String,
         userInfo: String?,
         to channel: String,
         _ id: inout ConnectionID?
     ) throws(PusherTestServer.ServerError) -> [ServerAction] {
         guard let name = try? ChannelName(channel), name.kind.base == .presence else {
-            throw Self.invalidMember(userId, "\"\(channel)\" is not the name of a presence channel")
+            throw Self.invalidMember(userID, "\"\(channel)\" is not the name of a presence channel")
         }
         var info: String?
         if let userInfo {
             info = JSONValue.checkedText(userInfo)
-            if info == nil { throw Self.invalidMember(userId, "the user info is not JSON") }
+            if info == nil { throw Self.invalidMember(userID, "the user info is not JSON") }
         }
         do throws(SubscriptionRefusal) {
-            let member = PresenceMember(userId: userId, isNumber: false, info: info)
+            let member = PresenceMember(userID: userID, isNumber: false, info: info)
             try checkMember(member, on: channel)
             let newID = makeConnectionID()
             id = newID
@@ -28,13 +28,13 @@ extension ServerBrain {
             if subscribers[channel]?.count == 1 { noteOccupied(channel) }
             join(channel, as: member, on: newID)
         } catch {
-            throw Self.invalidMember(userId, error.message)
+            throw Self.invalidMember(userID, error.message)
         }
         return takeActions()
     }
 
-    private static func invalidMember(_ userId: String, _ reason: String) -> PusherTestServer.ServerError {
-        .init(.invalidMember, "Member \"\(userId)\" cannot join: \(reason).")
+    private static func invalidMember(_ userID: String, _ reason: String) -> PusherTestServer.ServerError {
+        .init(.invalidMember, "Member \"\(userID)\" cannot join: \(reason).")
     }
 
     mutating func removeFakeMember(_ id: ConnectionID, from channel: String) -> [ServerAction] {

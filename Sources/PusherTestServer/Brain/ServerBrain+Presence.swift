@@ -2,7 +2,7 @@ import PusherProtocol
 
 /// A user on a presence channel.
 struct PresenceMember: Hashable, Sendable {
-    let userId: String
+    let userID: String
     /// Whether the authorization contains the id as a number.
     let isNumber: Bool
     /// JSON text.
@@ -27,7 +27,7 @@ extension ServerBrain {
             guard let user = connections[id]?.user else {
                 throw Self.refusal(channel, "channel_data with a user_id is required")
             }
-            member = PresenceMember(userId: user.id, isNumber: false, info: user.info)
+            member = PresenceMember(userID: user.id, isNumber: false, info: user.info)
         default:
             throw Self.refusal(channel, "channel_data must be a string")
         }
@@ -36,7 +36,7 @@ extension ServerBrain {
     }
 
     func checkMember(_ member: PresenceMember, on channel: String) throws(SubscriptionRefusal) {
-        guard UserID.isValid(member.userId) else {
+        guard UserID.isValid(member.userID) else {
             throw Self.refusal(channel, "a user_id must have 1 to \(UserID.maximumLength) bytes")
         }
         guard member.info?.utf8.count ?? 0 <= options.maximumUserInfoSize else {
@@ -44,7 +44,7 @@ extension ServerBrain {
             throw SubscriptionRefusal(message: message, type: "LimitReached", status: 4301)
         }
         let present = members[channel] ?? []
-        let isPresent = present.contains { $0.userId.hasSameBytes(as: member.userId) }
+        let isPresent = present.contains { $0.userID.hasSameBytes(as: member.userID) }
         guard isPresent || present.count < options.maximumMemberCount else {
             throw SubscriptionRefusal(
                 message: "The maximum members per presence channel limit was reached on \(channel)",
@@ -57,10 +57,10 @@ extension ServerBrain {
     private static func presenceMember(_ text: String, on channel: String) throws(SubscriptionRefusal) -> PresenceMember
     {
         guard let data = JSONMembers(parsing: text) else { throw refusal(channel, "channel_data is not a JSON object") }
-        guard let value = data.value("user_id"), let userId = value.identifier else {
+        guard let value = data.value("user_id"), let userID = value.identifier else {
             throw refusal(channel, "channel_data has no user_id that is a string or a number")
         }
-        return PresenceMember(userId: userId, isNumber: value.string == nil, info: data.text("user_info"))
+        return PresenceMember(userID: userID, isNumber: value.string == nil, info: data.text("user_info"))
     }
 
     private static func refusal(_ channel: String, _ message: String) -> SubscriptionRefusal {
@@ -76,7 +76,7 @@ extension ServerBrain {
         if presence.succeedsBeforeJoining {
             say(dialect.subscriptionSucceeded(channel: channel, members: roster), to: id)
         }
-        let index = roster.firstIndex { $0.userId.hasSameBytes(as: newcomer.userId) }
+        let index = roster.firstIndex { $0.userID.hasSameBytes(as: newcomer.userID) }
         if let index {
             roster[index].connections.append(id)
         } else {
@@ -88,7 +88,7 @@ extension ServerBrain {
         if !presence.succeedsBeforeJoining {
             say(dialect.subscriptionSucceeded(channel: channel, members: roster), to: id)
         }
-        if index == nil { noteArrival(of: newcomer.userId, on: channel, id) }
+        if index == nil { noteArrival(of: newcomer.userID, on: channel, id) }
         guard index == nil || presence.sharedUser == .announcedAgain else { return }
         let text = dialect.memberAdded(channel: channel, newcomer)
         for other in subscribers[channel] ?? [] where other != id || presence.succeedsBeforeJoining {
@@ -106,7 +106,7 @@ extension ServerBrain {
         if isLast {
             members[channel]?.remove(at: index)
             if members[channel]?.isEmpty == true { members[channel] = nil }
-            noteDeparture(of: member.userId, from: channel, id)
+            noteDeparture(of: member.userID, from: channel, id)
         } else {
             members[channel]?[index] = member
         }
@@ -115,17 +115,17 @@ extension ServerBrain {
         for other in subscribers[channel] ?? [] { say(text, to: other) }
     }
 
-    private mutating func noteArrival(of userId: String, on channel: String, _ id: ConnectionID) {
-        record(.memberJoined(channel: channel, userId: userId), id)
-        noteMemberAdded(userId, on: channel)
+    private mutating func noteArrival(of userID: String, on channel: String, _ id: ConnectionID) {
+        record(.memberJoined(channel: channel, userID: userID), id)
+        noteMemberAdded(userID, on: channel)
     }
 
-    private mutating func noteDeparture(of userId: String, from channel: String, _ id: ConnectionID) {
-        record(.memberLeft(channel: channel, userId: userId), id)
-        noteMemberRemoved(userId, from: channel)
+    private mutating func noteDeparture(of userID: String, from channel: String, _ id: ConnectionID) {
+        record(.memberLeft(channel: channel, userID: userID), id)
+        noteMemberRemoved(userID, from: channel)
     }
 
     package func presenceMembers(of channel: String) -> [PusherTestServer.Member] {
-        (members[channel] ?? []).map { PusherTestServer.Member(userId: $0.userId, userInfo: $0.info) }
+        (members[channel] ?? []).map { PusherTestServer.Member(userID: $0.userID, userInfo: $0.info) }
     }
 }

@@ -72,8 +72,8 @@ extension ServerBrain {
         case .channels: return try channels(request.parameters)
         case .channel(let name): return try channel(name, request.parameters)
         case .users(let channel): return try userList(of: channel)
-        case .terminate(let userId):
-            terminate(userId)
+        case .terminate(let userID):
+            terminate(userID)
             return [:]
         }
     }

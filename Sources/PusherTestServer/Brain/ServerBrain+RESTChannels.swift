@@ -38,7 +38,7 @@ extension ServerBrain {
         guard ChannelKind(ofChannelNamed: channel).base == .presence else {
             throw .badRequest("only presence channels have users")
         }
-        return ["users": .array((members[channel] ?? []).map { ["id": .string($0.userId)] })]
+        return ["users": .array((members[channel] ?? []).map { ["id": .string($0.userID)] })]
     }
 
     func attributes(of channel: String, _ info: String) -> JSONValue {

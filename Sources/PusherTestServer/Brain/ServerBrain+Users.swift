@@ -21,16 +21,16 @@ extension ServerBrain {
         guard let members = JSONMembers(parsing: userData) else {
             return refuseSignIn("The user_data is not a JSON object", on: id)
         }
-        guard let userId = members.value("id")?.identifier,
-            UserID.isValid(userId)
+        guard let userID = members.value("id")?.identifier,
+            UserID.isValid(userID)
         else { return refuseSignIn("The user_data has no id of 1 to 128 bytes", on: id) }
-        if let current = connections[id]?.user, !current.id.hasSameBytes(as: userId) {
+        if let current = connections[id]?.user, !current.id.hasSameBytes(as: userID) {
             return refuseSignIn("The connection is already signed in as another user", on: id)
         }
         let watchlist = members.value("watchlist")?.array?.compactMap(\.identifier) ?? []
         let isTooLong = watchlist.count > Self.maximumWatchlistCount
         let user = SignedInUser(
-            id: userId,
+            id: userID,
             info: members.text("user_info"),
             watchlist: Array(watchlist.prefix(Self.maximumWatchlistCount))
         )
@@ -51,7 +51,7 @@ extension ServerBrain {
         let isFirst = users[user.id] == nil
         users[user.id, default: []].append(id)
         for watched in Set(user.watchlist.map(WireText.init)) { watchers[watched.text, default: []].append(id) }
-        record(.signedIn(userId: user.id), id)
+        record(.signedIn(userID: user.id), id)
         if isFirst { tellWatchers(of: user.id, isOnline: true, but: id) }
     }
 
@@ -86,9 +86,9 @@ extension ServerBrain {
         say(dialect.watchlistEvents([("online", online), ("offline", offline)].filter { !$0.1.isEmpty }), to: id)
     }
 
-    private mutating func tellWatchers(of userId: String, isOnline: Bool, but id: ConnectionID) {
-        guard dialect.users.sendsWatchlistEvents, let ids = watchers[userId] else { return }
-        let text = dialect.watchlistEvents([(isOnline ? "online" : "offline", [userId])])
+    private mutating func tellWatchers(of userID: String, isOnline: Bool, but id: ConnectionID) {
+        guard dialect.users.sendsWatchlistEvents, let ids = watchers[userID] else { return }
+        let text = dialect.watchlistEvents([(isOnline ? "online" : "offline", [userID])])
         for watcher in ids where watcher != id { say(text, to: watcher) }
     }
 
@@ -96,11 +96,11 @@ extension ServerBrain {
 
     /// Returns the connections on which a user is signed in, oldest first. The connections must be subscribed to the
     /// user's own channel, unless a fault prevents this subscription.
-    func reachableConnections(ofUser userId: String) -> [PusherTestServer.Connection] {
-        let channel = ChannelName.serverToUserPrefix + userId
+    func reachableConnections(ofUser userID: String) -> [PusherTestServer.Connection] {
+        let channel = ChannelName.serverToUserPrefix + userID
         let isPossible = subscriptionFault(of: channel).map { $0.isSuccess(of: channel) } ?? true
         return openConnections.filter { connection in
-            connection.userId?.hasSameBytes(as: userId) == true
+            connection.userID?.hasSameBytes(as: userID) == true
                 && (!isPossible || connection.subscribedChannels.contains(channel))
         }
     }
@@ -119,12 +119,12 @@ extension ServerBrain {
         say(dialect.subscriptionSucceeded(channel: channel), to: id)
     }
 
-    package mutating func terminateConnections(ofUser userId: String) -> [ServerAction] {
-        terminate(userId)
+    package mutating func terminateConnections(ofUser userID: String) -> [ServerAction] {
+        terminate(userID)
         return takeActions()
     }
 
-    mutating func terminate(_ userId: String) {
-        for id in users[userId] ?? [] { refuse(id, code: 4009, message: "You got disconnected by the app.") }
+    mutating func terminate(_ userID: String) {
+        for id in users[userID] ?? [] { refuse(id, code: 4009, message: "You got disconnected by the app.") }
     }
 }

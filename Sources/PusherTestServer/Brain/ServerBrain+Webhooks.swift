@@ -29,19 +29,19 @@ extension ServerBrain {
         if isTold(channel) { putOff(.channel(channel)) }
     }
 
-    mutating func noteMemberAdded(_ userId: String, on channel: String) {
-        guard isTold(channel), !hasReturned(.member(userId, channel: channel)) else { return }
-        noteMember("member_added", userId, channel)
+    mutating func noteMemberAdded(_ userID: String, on channel: String) {
+        guard isTold(channel), !hasReturned(.member(userID, channel: channel)) else { return }
+        noteMember("member_added", userID, channel)
     }
 
-    mutating func noteMemberRemoved(_ userId: String, from channel: String) {
-        if isTold(channel) { putOff(.member(userId, channel: channel)) }
+    mutating func noteMemberRemoved(_ userID: String, from channel: String) {
+        if isTold(channel) { putOff(.member(userID, channel: channel)) }
     }
 
-    private mutating func noteMember(_ name: String, _ userId: String, _ channel: String) {
+    private mutating func noteMember(_ name: String, _ userID: String, _ channel: String) {
         note([
             ("name", JSONWriter.string(name)), ("channel", JSONWriter.string(channel)),
-            ("user_id", JSONWriter.string(userId)),
+            ("user_id", JSONWriter.string(userID)),
         ])
     }
 
@@ -57,13 +57,13 @@ extension ServerBrain {
         ])
     }
 
-    mutating func noteClientEvent(_ message: Envelope, from socketID: String, _ userId: String?, on channel: String) {
+    mutating func noteClientEvent(_ message: Envelope, from socketID: String, _ userID: String?, on channel: String) {
         var members = [
             ("name", #""client_event""#), ("channel", JSONWriter.string(channel)),
             ("event", JSONWriter.string(message.event)), ("data", JSONWriter.string(message.data.text ?? "")),
             ("socket_id", JSONWriter.string(socketID)),
         ]
-        if let userId { members.append(("user_id", JSONWriter.string(userId))) }
+        if let userID { members.append(("user_id", JSONWriter.string(userID))) }
         note(members)
     }
 
@@ -86,8 +86,8 @@ extension ServerBrain {
         switch absence {
         case .channel(let channel):
             note([("name", #""channel_vacated""#), ("channel", JSONWriter.string(channel))])
-        case .member(let userId, let channel):
-            noteMember("member_removed", userId, channel)
+        case .member(let userID, let channel):
+            noteMember("member_removed", userID, channel)
         }
     }
 

@@ -88,7 +88,7 @@ extension ServerBrain {
                     request: connection.request,
                     transport: connection.transport,
                     subscribedChannels: connection.channels.elements,
-                    userId: connection.user?.id,
+                    userID: connection.user?.id,
                     isEstablished: connection.isEstablished,
                     isSilent: connection.isSilent
                 )

@@ -66,12 +66,12 @@ extension PusherTestServer {
         public var maximumUserInfoSize = 1024
 
         /// The closure that decides the backend's answer at `/pusher/auth`. By default, every client may subscribe.
-        /// ``ChannelAuthorization/allow(userId:userInfo:)`` describes the user on a presence channel.
+        /// ``ChannelAuthorization/allow(userID:userInfo:)`` describes the user on a presence channel.
         ///
         /// The server calls the closure on its event loop, so the closure must not block.
         public var authorizeChannel: @Sendable (ChannelAuthorizationRequest) -> ChannelAuthorization = { _ in .allow() }
         /// The closure that decides the backend's answer at `/pusher/user-auth`. By default, every client may sign in.
-        /// ``UserAuthentication/allow(userId:userInfo:watchlist:)`` describes the user.
+        /// ``UserAuthentication/allow(userID:userInfo:watchlist:)`` describes the user.
         ///
         /// The server calls the closure on its event loop, so the closure must not block.
         public var authenticateUser: @Sendable (UserAuthenticationRequest) -> UserAuthentication = { _ in .allow() }

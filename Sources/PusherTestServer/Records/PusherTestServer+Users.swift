@@ -7,18 +7,18 @@ extension PusherTestServer {
     /// Waits until a user is on a presence channel.
     ///
     /// - Parameters:
-    ///   - userId: The user's id.
+    ///   - userID: The user's id.
     ///   - channel: The channel's name.
     ///   - timeout: The longest wait, in real time. Default: 60 s.
     /// - Throws: ``ServerError`` with ``ServerError/Code/waitTimedOut``, or `CancellationError`.
     @discardableResult
     public func waitForMember(
-        _ userId: String,
+        _ userID: String,
         of channel: String,
         timeout: Duration = .seconds(60)
     ) async throws -> Member {
-        try await engine.wait(timeout: timeout, for: "user \(userId) on channel \(channel)") {
-            members(of: channel).first { $0.userId.hasSameBytes(as: userId) }
+        try await engine.wait(timeout: timeout, for: "user \(userID) on channel \(channel)") {
+            members(of: channel).first { $0.userID.hasSameBytes(as: userID) }
         }
     }
 
@@ -30,15 +30,15 @@ extension PusherTestServer {
     /// ``nextRecord(after:timeout:where:)``.
     ///
     /// - Parameters:
-    ///   - userId: The user's id.
+    ///   - userID: The user's id.
     ///   - timeout: The longest wait, in real time. Default: 60 s.
     /// - Returns: The connections that meet the condition, oldest first.
     /// - Throws: ``ServerError`` with ``ServerError/Code/waitTimedOut``, or `CancellationError`.
     @discardableResult
-    public func waitForSignIn(of userId: String, timeout: Duration = .seconds(60)) async throws -> [Connection] {
-        try await engine.wait(timeout: timeout, for: "user \(userId) to sign in and to subscribe to their own channel")
+    public func waitForSignIn(of userID: String, timeout: Duration = .seconds(60)) async throws -> [Connection] {
+        try await engine.wait(timeout: timeout, for: "user \(userID) to sign in and to subscribe to their own channel")
         {
-            let signedIn = engine.read { $0.reachableConnections(ofUser: userId) }
+            let signedIn = engine.read { $0.reachableConnections(ofUser: userID) }
             return signedIn.isEmpty ? nil : signedIn
         }
     }

@@ -36,9 +36,9 @@ extension PusherTestServer.Record.Event: CustomStringConvertible, CustomDebugStr
         case .unsubscribed(let channel): "unsubscribed \(channel)"
         case .subscriptionRefused(let channel, let message):
             "subscriptionRefused \(channel) \(Self.withoutSignatures(message))"
-        case .memberJoined(let channel, let userId): "memberJoined \(userId) on \(channel)"
-        case .memberLeft(let channel, let userId): "memberLeft \(userId) on \(channel)"
-        case .signedIn(let userId): "signedIn \(userId)"
+        case .memberJoined(let channel, let userID): "memberJoined \(userID) on \(channel)"
+        case .memberLeft(let channel, let userID): "memberLeft \(userID) on \(channel)"
+        case .signedIn(let userID): "signedIn \(userID)"
         case .signInRefused(let message): "signInRefused \(Self.withoutSignatures(message))"
         case .clientEventRelayed(let name, let channel): "clientEventRelayed \(name) on \(channel)"
         case .clientEventRejected(let name, let channel):

@@ -60,11 +60,11 @@ extension PusherTestServer {
             case subscriptionRefused(channel: String, message: String)
 
             /// The first connection of a user subscribed to a presence channel.
-            case memberJoined(channel: String, userId: String)
+            case memberJoined(channel: String, userID: String)
             /// The last connection of a user left a presence channel.
-            case memberLeft(channel: String, userId: String)
+            case memberLeft(channel: String, userID: String)
             /// A user signed in on a connection.
-            case signedIn(userId: String)
+            case signedIn(userID: String)
             /// The server refused a sign-in.
             case signInRefused(message: String)
             /// The server relayed a client event to the channel's other subscribers, if there are any.
@@ -116,7 +116,7 @@ extension PusherTestServer {
         /// The channels to which the connection is subscribed, oldest subscription first.
         public var subscribedChannels: [String]
         /// The user who is signed in on the connection; nil without a sign-in.
-        public var userId: String?
+        public var userID: String?
         /// Whether the server has sent `pusher:connection_established`.
         public var isEstablished: Bool
         /// Whether ``PusherTestServer/goSilent(_:)`` applies to the connection.
@@ -125,7 +125,7 @@ extension PusherTestServer {
     /// A user on a presence channel.
     public struct Member: Hashable, Sendable {
         /// The user's id. A numeric id is a string here.
-        public var userId: String
+        public var userID: String
         /// The user's data as JSON text; nil without data.
         public var userInfo: String?
     }

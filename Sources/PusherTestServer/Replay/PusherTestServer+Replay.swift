@@ -68,7 +68,7 @@ extension PusherTestServer {
     /// - Returns: Whether a connection got the event.
     private func play(_ event: Recording.Event, _ cast: inout [String: FakeMember]) throws -> Bool {
         let user = event.data.flatMap { JSONValue(parsing: $0) }
-        let userID = event.userId ?? user?["user_id"]?.identifier
+        let userID = event.userID ?? user?["user_id"]?.identifier
         let role = "\(event.channel)\n\(userID ?? "")"
         switch event.name {
         case EventName.memberAdded:
@@ -81,7 +81,7 @@ extension PusherTestServer {
             return false
         case let name where EventName.isProtocolEvent(name):
             return false
-        case let name where EventName.isClientEvent(name) && event.userId != nil && cast[role] != nil:
+        case let name where EventName.isClientEvent(name) && event.userID != nil && cast[role] != nil:
             return try cast[role]?.send(name, data: event.data ?? "{}") ?? 0 > 0
         default:
             guard let data = event.data else {

@@ -30,7 +30,7 @@ extension PusherTestServer {
             /// The data, as the client got it; nil if the event has no data.
             public var data: String?
             /// The user who sent the event, for client events on presence channels; otherwise nil.
-            public var userId: String?
+            public var userID: String?
 
             /// Creates an event.
             ///
@@ -39,13 +39,13 @@ extension PusherTestServer {
             ///   - channel: The channel's name.
             ///   - name: The event's name.
             ///   - data: The data. Default: none.
-            ///   - userId: The user who sent the event. Default: none.
-            public init(time: Duration, channel: String, name: String, data: String? = nil, userId: String? = nil) {
+            ///   - userID: The user who sent the event. Default: none.
+            public init(time: Duration, channel: String, name: String, data: String? = nil, userID: String? = nil) {
                 self.time = time
                 self.channel = channel
                 self.name = name
                 self.data = data
-                self.userId = userId
+                self.userID = userID
             }
         }
 
@@ -163,7 +163,7 @@ extension PusherTestServer.Recording.Event {
             ("time", "\(seconds).\(digits)"),
             ("channel", JSONWriter.string(channel)),
             ("event", JSONWriter.string(name)),
-            ("user_id", userId.map { JSONWriter.string($0) }),
+            ("user_id", userID.map { JSONWriter.string($0) }),
             ("data", data.map { JSONWriter.string($0) }),
         ]
         return JSONWriter.object(members.compactMap { name, value in value.map { (name, $0) } })
@@ -190,8 +190,8 @@ extension PusherTestServer.Recording.Event {
         default: throw invalid("has data that is not a string")
         }
         switch value["user_id"] {
-        case nil, .null: userId = nil
-        case .string(let text): userId = text
+        case nil, .null: userID = nil
+        case .string(let text): userID = text
         default: throw invalid("has a user_id that is not a string")
         }
     }

@@ -4,15 +4,15 @@ public import RealtimePrimitives
 /// The reason why TLS failed, as the cause of an error with the code `tlsFailed`.
 ///
 /// ```swift
-/// if error.tlsFailure?.reason == .expired { showThatTheServerNeedsANewCertificate() }
+/// if error.tlsFailure?.code == .expired { showThatTheServerNeedsANewCertificate() }
 /// ```
 public struct TLSFailure: Error, Sendable {
-    /// The kind of failure. Later versions may add reasons, so keep a `default` case when you switch over reasons.
-    public struct Reason: RawRepresentable, Hashable, Sendable {
-        /// The name of the reason, as `print` shows it.
+    /// The reason for the failure. Later versions may add codes, so keep a `default` case when you switch over codes.
+    public struct Code: RawRepresentable, Hashable, Sendable {
+        /// The name of the code, as `print` shows it.
         public let rawValue: String
 
-        /// Creates a reason from its name.
+        /// Creates a code from its name.
         public init(rawValue: String) { self.rawValue = rawValue }
 
         /// The server's certificate has expired.
@@ -51,44 +51,44 @@ public struct TLSFailure: Error, Sendable {
         public static let other = Self(rawValue: "other")
     }
 
-    /// The kind of the failure.
-    public var reason: Reason
-    /// The failure as a message for people. The text names the host for ``Reason-swift.struct/hostMismatch``. For other
-    /// reasons, only the error that contains this failure names the host.
+    /// The reason for the failure.
+    public var code: Code
+    /// The failure as a message for people. The text names the host for ``Code-swift.struct/hostMismatch``. For other
+    /// codes, only the error that contains this failure names the host.
     public var message: String
     /// The error of the TLS library. Printing the failure does not show this error.
     public var cause: (any Error)?
 
     /// Creates a failure.
-    package init(_ reason: Reason, _ message: String, cause: (any Error)? = nil) {
-        self.reason = reason
+    package init(_ code: Code, _ message: String, cause: (any Error)? = nil) {
+        self.code = code
         self.message = message.escapingControls
         self.cause = cause
     }
 }
 
-extension TLSFailure.Reason: CustomStringConvertible {
-    /// The reason's name.
+extension TLSFailure.Code: CustomStringConvertible {
+    /// The code's name.
     public var description: String { rawValue }
 }
 
-/// Two failures are equal if reason and message are equal, regardless of the cause.
+/// Two failures are equal if code and message are equal, regardless of the cause.
 extension TLSFailure: Hashable {
-    /// Compares reason and message.
+    /// Compares code and message.
     public static func == (left: Self, right: Self) -> Bool {
-        left.reason == right.reason && left.message == right.message
+        left.code == right.code && left.message == right.message
     }
 
-    /// Hashes reason and message.
+    /// Hashes code and message.
     public func hash(into hasher: inout Hasher) {
-        hasher.combine(reason)
+        hasher.combine(code)
         hasher.combine(message)
     }
 }
 
 extension TLSFailure: ExplainedError, LocalizedError, CustomStringConvertible {
-    /// Reason and message in one line.
-    public var description: String { "\(reason): \(message)".escapingControls }
+    /// Code and message in one line.
+    public var description: String { "\(code): \(message)".escapingControls }
     /// The message, which `localizedDescription` returns.
     public var errorDescription: String? { message }
 }

@@ -165,7 +165,7 @@ extension EventStreamError {
         case .invalidRequest, .pinMismatch, .redirectRefused, .invalidContentType, .unexpectedStatus, .messageTooBig:
             true
         case .tlsFailed:
-            switch tlsFailure?.reason {
+            switch tlsFailure?.code {
             case .connectionEnded?, .corrupted?, .other?, nil: false
             default: true
             }

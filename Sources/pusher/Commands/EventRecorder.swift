@@ -48,7 +48,7 @@ struct EventRecorder {
                 channel: channel.name,
                 name: event.eventName,
                 data: event.data,
-                userId: event.userId
+                userID: event.userId
             )
         )
     }

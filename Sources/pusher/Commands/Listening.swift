@@ -174,7 +174,7 @@ struct Listening: Sendable {
     private func explain(_ error: PusherClientError) -> String {
         let advice: String
         switch error.code {
-        case .tlsFailed where error.tlsFailure?.reason == .notTLS: advice = "Use ws instead of wss, or another port."
+        case .tlsFailed where error.tlsFailure?.code == .notTLS: advice = "Use ws instead of wss, or another port."
         case .tlsFailed: advice = "Check the server's certificate, and that the port expects TLS."
         case .nameResolutionFailed: advice = "Check the name of the host or of the cluster."
         case .upgradeFailed: advice = "Check the port and the path, and whether the server expects wss."
@@ -213,7 +213,7 @@ struct Listening: Sendable {
             try await channel.subscribed()
             note("subscribed to \(channel.name)")
             return .none
-        } catch let error as SubscriptionError where error.kind != .unsubscribed {
+        } catch let error as SubscriptionError where error.code != .unsubscribed {
             let words = (error.body ?? "").split(whereSeparator: \.isWhitespace).joined(separator: " ")
             let shown = words.isEmpty || words.hasPrefix("<") ? "" : " (\(words.prefix(fittingUTF8Bytes: 200)))"
             return .refused(
@@ -231,7 +231,7 @@ struct Listening: Sendable {
     /// Returns whether the server refused the signature. The hosted service sends no code then, soketi 401, and Reverb
     /// 4009. A subscription to a public channel has no signature.
     private static func isRefusalOfSignature(_ error: SubscriptionError) -> Bool {
-        error.kind == .subscriptionRefused && [nil, 401, 4009].contains(error.serverCode)
+        error.code == .subscriptionRefused && [nil, 401, 4009].contains(error.serverCode)
             && ["private-", "presence-"].contains { error.channelName.hasPrefix($0) }
     }
 

@@ -43,7 +43,7 @@ struct ConsoleState: Encodable, Equatable, Sendable {
             Connection(
                 id: connection.socketID,
                 client: connection.request.clientName,
-                user: connection.userId,
+                user: connection.userID,
                 channels: connection.subscribedChannels,
                 isSilent: connection.isSilent
             )
@@ -54,7 +54,7 @@ struct ConsoleState: Encodable, Equatable, Sendable {
             return Channel(
                 name: name,
                 subscriberCount: count,
-                members: isPresence ? server.members(of: name).map(\.userId) : nil
+                members: isPresence ? server.members(of: name).map(\.userID) : nil
             )
         }
         self.delay = delay

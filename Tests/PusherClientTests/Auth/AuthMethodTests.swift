@@ -178,7 +178,7 @@ struct AuthMethodTests {
     @Test("the error for a missing method says what to do")
     func noMethod() async {
         let error = await AuthMethod.noMethod.authorize(in: FakeRequester().context()).error
-        #expect(error?.kind == .noMethod)
+        #expect(error?.code == .noMethod)
         #expect(error?.message.contains("channel 'private-a' failed: there is no authMethod") == true)
         #expect(error?.message.contains("authMethod") == true)
         #expect(error?.recovery == AuthorizationError.Recovery.none)

@@ -45,7 +45,7 @@ struct AuthorizerTests {
     @Test("an answer of nil is an error that names the channel")
     func nothing() async {
         let error = await Self.completing { $2(nil) }.authorize(in: context).error
-        #expect(error?.kind == .authorizerFailed)
+        #expect(error?.code == .authorizerFailed)
         #expect(error?.recovery == .retry(after: .zero))
         #expect(error?.message.contains("channel 'private-a' failed: the authorizer gave nil") == true)
     }
@@ -139,7 +139,7 @@ struct AuthorizerTests {
         let answering = AuthMethod.authorizer { PusherAuth(auth: "\($0.socketID) \($0.channelName)") }
         #expect(await answering.authorize(in: context).value?.auth == "1.1 private-a")
         let error = await AuthMethod.authorizer { _ in throw Failure() }.authorize(in: context).error
-        #expect(error?.kind == .authorizerFailed)
+        #expect(error?.code == .authorizerFailed)
         #expect(error?.cause is Failure)
         #expect(error?.message.contains("geheim") == false)
         let own = AuthorizationError(.refused, "no", httpStatus: 403, recovery: .askOnceMore)

@@ -58,14 +58,14 @@ struct BatchTests {
         #expect(requester.requests.elements.first?.headers["X-Channels"] == names.joined(separator: " "))
         #expect(results[0].value == Authorization(auth: "k:a"))
         #expect(results[1].value == Authorization(auth: "k:b", data: #"{"user_id":1}"#))
-        #expect(results[2].error?.kind == .refused)
+        #expect(results[2].error?.code == .refused)
         #expect(results[2].error?.httpStatus == 403)
         #expect(results[2].error?.body == #"{"error":"not yours"}"#)
         #expect(results[2].error?.recovery == .askOnceMore)
         #expect(results[3].error?.body == "later")
         #expect(results[3].error?.recovery == .retry(after: .zero))
         for (index, name) in names.enumerated().dropFirst(4) {
-            #expect(results[index].error?.kind == .invalidResponse)
+            #expect(results[index].error?.code == .invalidResponse)
             #expect(results[index].error?.message.contains("channel '\(name)'") == true)
         }
     }
@@ -124,9 +124,9 @@ struct BatchTests {
         )
         #expect(directory.asked.elements == [names])
         #expect(results[0].value == Authorization(auth: "k:private-a"))
-        #expect(results[1].error?.kind == .authorizerFailed)
+        #expect(results[1].error?.code == .authorizerFailed)
         #expect(results[1].error?.message.contains("channel 'private-missing' failed: the authorizer") == true)
-        #expect(results[2].error?.kind == .authorizerFailed)
+        #expect(results[2].error?.code == .authorizerFailed)
         #expect(results[2].error?.cause is Directory.Failure)
         #expect(results[3].error == Directory.ownError)
     }

@@ -62,8 +62,8 @@ struct EndpointAnswerTests {
     func invalid(body: String, why: String) async {
         let headers: HTTPFields = ["set-cookie": "session=geheim", "Set-Cookie": "b=geheim", "X-A": "1"]
         let error = await Self.endpoint.authorize(in: FakeRequester(200, body, headers).context()).error
-        #expect(error?.kind == .invalidResponse)
-        #expect(error?.url == "https://example.com/auth")
+        #expect(error?.code == .invalidResponse)
+        #expect(error?.address == "https://example.com/auth")
         #expect(error?.httpHeaders == ["X-A": "1"])
         #expect(error?.httpStatus == 200)
         #expect(error?.body != nil)
@@ -111,7 +111,7 @@ struct EndpointAnswerTests {
     )
     func incomplete(channel: String, body: String, why: String) async {
         let error = await Self.endpoint.authorize(channel, in: FakeRequester(200, body).context()).error
-        #expect(error?.kind == .invalidResponse)
+        #expect(error?.code == .invalidResponse)
         #expect(error?.message.contains("is unusable: \(why)") == true)
         #expect(error?.body?.contains(#""note":"n""#) == true)
         #expect(error?.body?.contains("k:s") == false)
@@ -127,7 +127,7 @@ struct EndpointAnswerTests {
     func compressed() async {
         let requester = FakeRequester(200, "\u{1F}x", ["Content-Encoding": "gzip"])
         let error = await Self.endpoint.authorize(in: requester.context()).error
-        #expect(error?.kind == .invalidResponse)
+        #expect(error?.code == .invalidResponse)
         #expect(error?.message.contains("is compressed with gzip") == true)
         #expect(error?.body == nil)
     }
@@ -142,7 +142,7 @@ struct EndpointAnswerTests {
     )
     func html(body: String, headers: HTTPFields) async {
         let error = await Self.endpoint.authorize(in: FakeRequester(200, body, headers).context()).error
-        #expect(error?.kind == .invalidResponse)
+        #expect(error?.code == .invalidResponse)
         #expect(error?.message.contains("is an HTML page") == true)
         #expect(error?.message.contains("login page") == true)
         #expect(error?.message.contains("geheim") == false)
@@ -163,7 +163,7 @@ struct EndpointAnswerTests {
                 return response
             }
             let error = await Self.endpoint.authorize(in: requester.context()).error
-            #expect(error?.url == "https://example.com/login")
+            #expect(error?.address == "https://example.com/login")
             let place = "https://example.com/login (redirected from https://example.com/auth)"
             #expect(error?.message.contains(place) == true)
             #expect(error?.message.contains("geheim") == false)
@@ -174,7 +174,7 @@ struct EndpointAnswerTests {
             throw error
         }
         let error = await Self.endpoint.authorize(in: requester.context()).error
-        #expect(error?.url == "https://login.example.com/")
+        #expect(error?.address == "https://login.example.com/")
         #expect(
             error?.message.contains("https://login.example.com/ (redirected from https://example.com/auth) gave")
                 == true
@@ -214,9 +214,9 @@ struct EndpointAnswerTests {
         )
         for method in [Self.endpoint, Self.changing] {
             let error = await method.authorize(in: requester.context()).error
-            #expect(error?.kind == .refused)
+            #expect(error?.code == .refused)
             #expect(error?.httpStatus == status)
-            #expect(error?.url == "https://example.com/auth")
+            #expect(error?.address == "https://example.com/auth")
             #expect(error?.httpHeaders == ["Retry-After": "7", "X-A": "1, 2"])
             #expect(error?.body == #"{"auth":"k:geheim"}"#)
             #expect(error?.message.contains("https://example.com/auth answered with status \(status).") == true)
@@ -291,7 +291,7 @@ struct EndpointAnswerTests {
     @Test("the client retries a failed request only if the failure may be temporary")
     func notAnswered() async {
         struct Broken: Error {}
-        let failures: [(any Error, AuthorizationError.Kind, AuthorizationError.Recovery)] = [
+        let failures: [(any Error, AuthorizationError.Code, AuthorizationError.Recovery)] = [
             (HTTPRequestError(.timedOut, "it took too long"), .requestFailed, .retry(after: .zero)),
             (HTTPRequestError(.failed, "no TCP connection", cause: Broken()), .requestFailed, .retry(after: .zero)),
             (HTTPRequestError(.redirectRefused, "it redirects"), .redirectRefused, .none),
@@ -303,10 +303,10 @@ struct EndpointAnswerTests {
         for (failure, kind, recovery) in failures {
             let isCancelled = failure is CancellationError
             let error = await Self.endpoint.authorize(in: FakeRequester { _ in throw failure }.context()).error
-            #expect(error?.kind == kind)
+            #expect(error?.code == kind)
             #expect(error?.recovery == recovery)
             #expect(error?.httpStatus == nil)
-            #expect(error?.url == (kind != .invalidRequest && !isCancelled ? "https://example.com/auth" : nil))
+            #expect(error?.address == (kind != .invalidRequest && !isCancelled ? "https://example.com/auth" : nil))
             #expect(error?.message.contains("geheim") == false)
             if let failure = failure as? HTTPRequestError {
                 #expect(error?.message.contains(failure.message) == true)

@@ -132,7 +132,7 @@ struct EndpointRequestTests {
     func invalidURL(url: String) async {
         for endpoint in [AuthEndpoint(url), AuthEndpoint(url, method: "GET")] {
             let error = await AuthMethod.endpoint(endpoint).authorize(in: requester.context()).error
-            #expect(error?.kind == .invalidRequest)
+            #expect(error?.code == .invalidRequest)
             #expect(error?.recovery == AuthorizationError.Recovery.none)
             #expect(error?.message.contains("channel 'private-a'") == true)
             #expect(error?.message.contains("geheim") == false)
@@ -152,7 +152,7 @@ struct EndpointRequestTests {
         ]
         for endpoint in endpoints {
             let error = await AuthMethod.endpoint(endpoint).authorize(in: requester.context()).error
-            #expect(error?.kind == .invalidRequest)
+            #expect(error?.code == .invalidRequest)
             #expect(error?.message.contains("geheim") == false)
         }
         #expect(requester.requests.count == 0)
@@ -163,7 +163,7 @@ struct EndpointRequestTests {
         struct Expired: Error {}
         let unknown = AuthEndpoint(Self.url, headersProvider: { _ in throw Expired() })
         let error = await AuthMethod.endpoint(unknown).authorize(in: requester.context()).error
-        #expect(error?.kind == .authorizerFailed)
+        #expect(error?.code == .authorizerFailed)
         #expect(error?.cause is Expired)
         #expect(error?.message.contains("the headers provider threw an error of the type 'Expired'") == true)
         let own = AuthorizationError(.refused, "log in first", recovery: .retry(after: .seconds(1)))

@@ -89,12 +89,12 @@ struct InlineAuthorizationTests {
     func noMasterKey() async {
         let context = FakeRequester().context()
         let none = await AuthMethod.inline(secret: "geheim").authorize("private-encrypted-a", in: context).error
-        #expect(none?.kind == .invalidRequest)
+        #expect(none?.code == .invalidRequest)
         #expect(none?.message.contains(".inline(secret:encryptionMasterKey:)") == true)
         for key in ["", "geheim", "Z2VoZWlt", AuthMethodTests.masterKey + "A"] {
             let method = AuthMethod.inline(secret: "geheim", encryptionMasterKey: key)
             let error = await method.authorize("private-encrypted-a", in: context).error
-            #expect(error?.kind == .invalidRequest)
+            #expect(error?.code == .invalidRequest)
             #expect(error?.message.contains("the encryption master key is not 32 bytes in base64") == true)
             #expect(await method.authorize("private-a", in: context).value != nil)
         }

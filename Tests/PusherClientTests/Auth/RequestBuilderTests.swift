@@ -79,12 +79,12 @@ struct RequestBuilderTests {
             request.httpBodyStream = InputStream(data: Data(count: 1_048_577))
         }
         let error = await long.authorize(in: requester.context()).error
-        #expect(error?.kind == .invalidRequest)
+        #expect(error?.code == .invalidRequest)
         #expect(error?.message.contains("more than 1048576 bytes") == true)
         let missing = Self.method { request in
             request.httpBodyStream = InputStream(fileAtPath: "/nowhere/to/be/found")
         }
-        #expect(await missing.authorize(in: requester.context()).error?.kind == .invalidRequest)
+        #expect(await missing.authorize(in: requester.context()).error?.code == .invalidRequest)
         #expect(requester.requests.count == 0)
     }
 
@@ -102,7 +102,7 @@ struct RequestBuilderTests {
         for builder in [Builder { _, _ in nil }, Lazy()] as [any AuthRequestBuilderProtocol] {
             let method = AuthMethod.authRequestBuilder(authRequestBuilder: builder)
             let error = await method.authorize(in: requester.context()).error
-            #expect(error?.kind == .invalidRequest)
+            #expect(error?.code == .invalidRequest)
             #expect(error?.message.contains("the request builder gave nil") == true)
         }
     }
@@ -112,7 +112,7 @@ struct RequestBuilderTests {
         arguments: ["ftp://example.com/", "file:///etc/passwd", "/auth", "https:///auth"]
     )
     func otherSchemes(url: String) async {
-        #expect(await Self.method(url: url).authorize(in: requester.context()).error?.kind == .invalidRequest)
+        #expect(await Self.method(url: url).authorize(in: requester.context()).error?.code == .invalidRequest)
         #expect(requester.requests.count == 0)
     }
 

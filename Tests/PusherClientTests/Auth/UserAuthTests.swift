@@ -41,7 +41,7 @@ struct UserAuthTests {
     func invalid(body: String, why: String) async {
         let method = UserAuthMethod.endpoint("https://example.com/user-auth")
         let error = await method.authenticate(socketID: "1.1", in: FakeRequester(200, body).context()).error
-        #expect(error?.kind == .invalidResponse)
+        #expect(error?.code == .invalidResponse)
         #expect(error?.message.contains(why) == true)
         #expect(error?.message.contains("geheim") == false)
     }
@@ -50,7 +50,7 @@ struct UserAuthTests {
     func refusal() async {
         let method = UserAuthMethod.endpoint("https://example.com/user-auth")
         let error = await method.authenticate(socketID: "1.1", in: FakeRequester(403, "no").context()).error
-        #expect(error?.kind == .refused)
+        #expect(error?.code == .refused)
         #expect(error?.httpStatus == 403)
         #expect(error?.body == "no")
         #expect(error?.message.contains("the user") == true)
@@ -86,7 +86,7 @@ struct UserAuthTests {
         let throwing = UserAuthMethod.authenticator { _ in throw Failure() }
         #expect(await throwing.authenticate(socketID: "1.1", in: context).error?.cause is Failure)
         let failing = UserAuthMethod.inline(secret: "s") { throw Failure() }
-        #expect(await failing.authenticate(socketID: "1.1", in: context).error?.kind == .authorizerFailed)
+        #expect(await failing.authenticate(socketID: "1.1", in: context).error?.code == .authorizerFailed)
         let (gate, opening) = AsyncStream.makeStream(of: Void.self)
         let hanging = UserAuthMethod.authenticator { _ in
             await Task { for await _ in gate {} }.value
@@ -101,7 +101,7 @@ struct UserAuthTests {
     @Test("the error for a missing method says what to do")
     func noMethod() async {
         let error = await UserAuthMethod.noMethod.authenticate(socketID: "1.1", in: FakeRequester().context()).error
-        #expect(error?.kind == .noMethod)
+        #expect(error?.code == .noMethod)
         #expect(error?.message.contains("userAuthMethod") == true)
     }
 }

@@ -13,7 +13,7 @@ import WebSocketClient
 
 @Suite("Certificates, valid and invalid", .limited)
 struct RefusedCertificateTests {
-    static let refused: [(TestChain.Kind, String, TLSFailure.Reason, String)] = [
+    static let refused: [(TestChain.Kind, String, TLSFailure.Code, String)] = [
         (.expired, "127.0.0.1", .expired, "has expired"),
         (.notYetValid, "127.0.0.1", .notYetValid, "not valid yet"),
         (.otherHost, "127.0.0.1", .hostMismatch, "not for '127.0.0.1'"),
@@ -35,7 +35,7 @@ struct RefusedCertificateTests {
         "the client rejects an invalid certificate with the reason, and its retry policy decides on each attempt",
         arguments: refused
     )
-    func refusal(kind: TestChain.Kind, host: String, reason: TLSFailure.Reason, words: String) async throws {
+    func refusal(kind: TestChain.Kind, host: String, reason: TLSFailure.Code, words: String) async throws {
         let chain = TestChain(kind)
         var options = PusherTestServer.Options()
         options.tls = .init(certificateChain: chain.chainPEM, privateKey: chain.keyPEM)
@@ -57,11 +57,11 @@ struct RefusedCertificateTests {
                 var errors = pusher.errors.makeAsyncIterator()
                 let thrown = await #expect(throws: PusherClientError.self) { try await pusher.connected() }
                 #expect(thrown?.code == .retriesExhausted)
-                #expect(thrown?.tlsFailure?.reason == reason)
+                #expect(thrown?.tlsFailure?.code == reason)
                 for _ in 1...3 {
                     let error = try #require(await errors.next())
                     #expect(error.code == .tlsFailed)
-                    #expect(error.tlsFailure?.reason == reason, "\(error)")
+                    #expect(error.tlsFailure?.code == reason, "\(error)")
                     #expect(error.message.contains(words), "\(error)")
                     #expect(error.message.contains("port \(relay.port)"))
                     // The description contains the error once, in this package's words.
@@ -69,7 +69,7 @@ struct RefusedCertificateTests {
                 }
                 #expect(await errors.next()?.code == .retriesExhausted)
                 #expect(
-                    policy.questions.elements.map { ($0.reason as? PusherClientError)?.tlsFailure?.reason } == [
+                    policy.questions.elements.map { ($0.reason as? PusherClientError)?.tlsFailure?.code } == [
                         reason, reason, reason,
                     ]
                 )
@@ -114,11 +114,11 @@ struct RefusedCertificateTests {
     @Test(
         "an authorization request reports the reason for rejecting a certificate",
         arguments: [
-            (TestChain.Kind.otherHost, TLSFailure.Reason.hostMismatch), (.unknownRoot, .unknownIssuer),
+            (TestChain.Kind.otherHost, TLSFailure.Code.hostMismatch), (.unknownRoot, .unknownIssuer),
             (.expired, .expired),
         ]
     )
-    func authorization(kind: TestChain.Kind, reason: TLSFailure.Reason) async throws {
+    func authorization(kind: TestChain.Kind, reason: TLSFailure.Code) async throws {
         let chain = TestChain(kind)
         var backendOptions = PusherTestServer.Options()
         backendOptions.tls = .init(certificateChain: chain.chainPEM, privateKey: chain.keyPEM)
@@ -143,9 +143,9 @@ struct RefusedCertificateTests {
                 try await pusher.connected()
                 let error = await #expect(throws: SubscriptionError.self) { try await channel.subscribed() }
                 let cause = try #require(error?.cause as? AuthorizationError)
-                #expect(cause.tlsFailure?.reason == reason, "\(cause)")
+                #expect(cause.tlsFailure?.code == reason, "\(cause)")
                 #expect(!"\(cause) \(error.map { "\($0)" } ?? "")".contains("BoringSSL"))
-                #expect(await errors.next()?.tlsFailure?.reason == reason)
+                #expect(await errors.next()?.tlsFailure?.code == reason)
                 #expect(backend.records.isEmpty)
                 await pusher.disconnected()
             }
@@ -166,7 +166,7 @@ struct RefusedCertificateTests {
                 Issue.record("not closed")
                 return
             }
-            #expect(closure.error?.tlsFailure?.reason == .clientCertificateRefused, "\(String(describing: closure))")
+            #expect(closure.error?.tlsFailure?.code == .clientCertificateRefused, "\(String(describing: closure))")
             _ = try await socket.abort()
         }
     }

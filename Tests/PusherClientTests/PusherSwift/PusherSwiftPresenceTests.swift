@@ -45,7 +45,7 @@ struct PusherSwiftPresenceTests {
         #expect(channel.me() == member)
         #expect(channel.myId == "123")
         #expect(world.server.receivedMessages().first?.hasSuffix(#","channel_data":"\#(data)"}}"#) == true)
-        #expect(world.server.members(of: Self.name).map(\.userId) == ["123"])
+        #expect(world.server.members(of: Self.name).map(\.userID) == ["123"])
     }
 
     @Test("the user's id is the socket id if there is no userDataFetcher")
@@ -53,7 +53,7 @@ struct PusherSwiftPresenceTests {
         let (pusher, channel) = try await subscribed()
         let socketID = try #require(pusher.connection.socketId)
         #expect(channel.members == [PusherPresenceChannelMember(userId: socketID)])
-        #expect(world.server.members(of: Self.name).map(\.userId) == [socketID])
+        #expect(world.server.members(of: Self.name).map(\.userID) == [socketID])
     }
 
     @Test("findPresence(name:) returns the channel as a presence channel")

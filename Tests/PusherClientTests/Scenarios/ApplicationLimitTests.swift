@@ -29,12 +29,12 @@ struct ApplicationLimitTests {
         let error = await #expect(throws: SubscriptionError.self) {
             try await world.complete { try await channel.subscribed() }
         }
-        #expect(error?.kind == .tooManyChannels)
+        #expect(error?.code == .tooManyChannels)
         #expect(pusher.connection.channels.channels.count == 2)
         #expect(pusher.connection.channels.find(name: name) == nil)
         // The client calls the delegate in the next turn of the event loop.
         await world.run()
-        #expect(delegate.subscriptionErrors.elements.map(\.kind) == [.tooManyChannels])
+        #expect(delegate.subscriptionErrors.elements.map(\.code) == [.tooManyChannels])
         let work = try await world.complete {
             await pusher.withChannel(name) { channel in channel.name }
         }
@@ -60,7 +60,7 @@ struct ApplicationLimitTests {
         }
         try #require(second.fault == nil)
         await world.runUntil { second.subscribed }
-        #expect(pusher.subscribe("third").fault?.kind == .tooManyChannels)
+        #expect(pusher.subscribe("third").fault?.code == .tooManyChannels)
         pusher.unsubscribe("second")
         #expect(pusher.subscribe("third").fault == nil)
     }
@@ -74,7 +74,7 @@ struct ApplicationLimitTests {
             pusher.subscribe("second")
             return pusher.subscribe("first")
         }
-        #expect(first.fault?.kind == .tooManyChannels)
+        #expect(first.fault?.code == .tooManyChannels)
         await world.run()
         #expect(pusher.connection.channels.channels.keys.sorted() == ["second"])
     }

@@ -33,8 +33,8 @@ struct AuthorizingTests {
         let error = await #expect(throws: SubscriptionError.self) {
             try await world.complete { try await channel.subscribed() }
         }
-        #expect(error?.kind == .authorizationFailed)
-        #expect((error?.cause as? AuthorizationError)?.kind == .noMethod)
+        #expect(error?.code == .authorizationFailed)
+        #expect((error?.cause as? AuthorizationError)?.code == .noMethod)
         #expect(error?.message.contains("authMethod") == true)
     }
 
@@ -143,8 +143,8 @@ struct AuthorizingTests {
         let error = await #expect(throws: SubscriptionError.self) {
             try await world.complete { try await waiting.value }
         }
-        #expect(error?.kind == .waitTimedOut && error?.httpStatus == 503)
-        #expect((error?.cause as? SubscriptionError)?.kind == .authorizationFailed)
+        #expect(error?.code == .waitTimedOut && error?.httpStatus == 503)
+        #expect((error?.cause as? SubscriptionError)?.code == .authorizationFailed)
         #expect(error?.message.contains("answered with status 503") == true)
     }
 
@@ -219,7 +219,7 @@ struct AuthorizingTests {
         pusher.subscribe("private-orders")
         await world.runUntil { delegate.failures.count == 1 }
         let error = delegate.subscriptionErrors.elements.first
-        #expect((error?.cause as? AuthorizationError)?.kind == .authorizerFailed)
+        #expect((error?.cause as? AuthorizationError)?.code == .authorizerFailed)
         #expect(delegate.failures.elements == ["private-orders"])
         // The app's code may fail for a reason that passes, so the client calls it again.
         #expect(pusher.isWaitingForNextTry)
@@ -247,7 +247,7 @@ struct AuthorizingTests {
             Issue.record("\(stuck.subscriptionStatus)")
             return
         }
-        #expect((error.cause as? AuthorizationError)?.kind == .timedOut)
+        #expect((error.cause as? AuthorizationError)?.code == .timedOut)
     }
 
     @Test("a channel that is unsubscribed during its authorization stays unsubscribed (pusher-js)")
@@ -309,7 +309,7 @@ struct AuthorizingTests {
             pusher.subscribe(name, auth: PusherAuth(auth: "app-key:0"))
         }
         await world.run()
-        #expect(delegate.subscriptionErrors.elements.map(\.kind) == [.invalidAuthorization, .invalidAuthorization])
+        #expect(delegate.subscriptionErrors.elements.map(\.code) == [.invalidAuthorization, .invalidAuthorization])
         #expect(subscribes.isEmpty)
     }
 
@@ -401,7 +401,7 @@ struct AuthorizingTests {
         let error = await #expect(throws: SubscriptionError.self) {
             try await world.complete { try await channel.subscribed() }
         }
-        #expect(error?.kind == .refused)
+        #expect(error?.code == .refused)
         let signature = try #require(subscribes.first?.split(separator: ":").last?.prefix(64))
         #expect(signature.count == 64)
         #expect(error?.message.hasPrefix("Invalid signature") == true)

@@ -102,7 +102,7 @@ struct DialectTests {
         let error = await #expect(throws: SubscriptionError.self) {
             try await world.complete { try await pending.subscribed() }
         }
-        #expect(error?.kind == .refused)
+        #expect(error?.code == .refused)
         #expect(error?.channelName == "pending")
         #expect(delegate.failures.elements == ["pending"])
         #expect(channel.subscribed)

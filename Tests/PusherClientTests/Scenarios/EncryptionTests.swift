@@ -106,7 +106,7 @@ struct EncryptionTests {
         let error = await #expect(throws: SubscriptionError.self) {
             try await world.complete { try await channel.subscribed() }
         }
-        #expect(error?.kind == .invalidAuthorization)
+        #expect(error?.code == .invalidAuthorization)
         #expect(!world.server.receivedMessages().contains { $0.contains("pusher:subscribe") })
     }
 

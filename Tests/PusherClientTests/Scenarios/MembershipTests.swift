@@ -168,7 +168,7 @@ struct MembershipTests {
         let error = await #expect(throws: SubscriptionError.self) {
             try await world.complete { try await channel.subscribed() }
         }
-        #expect(error?.kind == .invalidChannelName)
+        #expect(error?.code == .invalidChannelName)
         #expect(pusher.connection.channels.channels.isEmpty)
         #expect(pusher.subscribe("presence-room") is PusherPresenceChannel)
         #expect(pusher.connection.channels.findPresence(name: "presence-room") != nil)

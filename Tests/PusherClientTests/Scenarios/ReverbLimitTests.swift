@@ -143,7 +143,7 @@ struct ReverbLimitTests {
         let channels = try await subscribe(12, pusher, world)
         await world.advance(by: .seconds(100))
         #expect(delegate.subscriptionErrors.count == 12)
-        #expect(delegate.subscriptionErrors.elements.allSatisfy { $0.kind == .refused && $0.serverCode == 4301 })
+        #expect(delegate.subscriptionErrors.elements.allSatisfy { $0.code == .refused && $0.serverCode == 4301 })
         #expect((19..<27).contains(subscribesReceived(world)))
         await world.advance(by: .seconds(3_600))
         #expect(delegate.subscriptionErrors.count == 12)

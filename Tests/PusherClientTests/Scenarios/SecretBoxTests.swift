@@ -73,7 +73,7 @@ struct BuildWithoutSodiumTests {
         let pusher = try await world.makeConnectedClient()
         let encrypted = pusher.subscribe("private-encrypted-orders")
         let error = await #expect(throws: SubscriptionError.self) { try await encrypted.subscribed() }
-        #expect(error?.kind == .encryptionUnavailable)
+        #expect(error?.code == .encryptionUnavailable)
         #expect(error?.message.contains("options.secretBox") == true)
         let plain = pusher.subscribe("private-orders")
         await world.runUntil { plain.subscribed }

@@ -236,8 +236,8 @@ struct SubscribingTests {
         await world.advance(by: .seconds(10))
         await world.advance(by: .milliseconds(500))
         let error = await #expect(throws: SubscriptionError.self) { try await waiting.value }
-        #expect(error?.kind == .waitTimedOut)
-        #expect((error?.cause as? SubscriptionError)?.kind == .timedOut)
+        #expect(error?.code == .waitTimedOut)
+        #expect((error?.cause as? SubscriptionError)?.code == .timedOut)
         #expect(error?.channelName == "orders")
         #expect(events.count == 1)
         #expect(delegate.failures.elements == ["orders"])
@@ -254,7 +254,7 @@ struct SubscribingTests {
         let error = await #expect(throws: SubscriptionError.self) {
             try await world.complete { try await channel.subscribed() }
         }
-        #expect(error?.kind == .refused)
+        #expect(error?.code == .refused)
         #expect(error?.message == "not today")
     }
 
@@ -273,7 +273,7 @@ struct SubscribingTests {
         let error = await #expect(throws: SubscriptionError.self) {
             try await world.complete { try await channel.subscribed() }
         }
-        #expect(error?.kind == kind)
+        #expect(error?.code == kind)
         #expect(delegate.failures.elements == [name])
         #expect(subscribes.isEmpty)
         pusher.unsubscribe(name)

@@ -80,7 +80,7 @@ struct TimeoutTests {
         let channel = pusher.subscribe("orders")
         let error = await error(after: .seconds(2)) { try await channel.subscribed(timeout: .seconds(2)) }
         let thrown = try #require(error as? SubscriptionError)
-        #expect(thrown.kind == .waitTimedOut && thrown.channelName == "orders")
+        #expect(thrown.code == .waitTimedOut && thrown.channelName == "orders")
         #expect(thrown.message.contains("not connected yet"), "\(thrown.message)")
         pusher.connect()
         await world.runUntil { channel.isSubscribed }

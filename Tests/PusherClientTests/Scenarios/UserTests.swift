@@ -253,7 +253,7 @@ struct UserTests {
         let error = await #expect(throws: SubscriptionError.self) {
             try await world.complete { try await refused.subscribed() }
         }
-        #expect(error?.kind == .invalidAuthorization)
+        #expect(error?.code == .invalidAuthorization)
         #expect(error?.message.contains("channel_data") == true)
         // The client subscribes again by itself if the user signs in after the channel has failed.
         let late = world.makeClient(.virtual(authMethod: method, userAuthMethod: .endpoint(options)))

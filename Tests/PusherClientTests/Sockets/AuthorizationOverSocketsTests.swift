@@ -176,7 +176,7 @@ struct AuthorizationOverSocketsTests {
             server.failAuthorizations(for: "private-stuck", with: .unanswered)
             let stuck = pusher.subscribe("private-stuck")
             let error = await #expect(throws: SubscriptionError.self) { try await stuck.subscribed() }
-            #expect(error?.kind == .authorizationFailed)
+            #expect(error?.code == .authorizationFailed)
             await pusher.disconnected()
         }
         try await PusherTestServer.withServer { server in
@@ -218,7 +218,7 @@ extension AuthorizationOverSocketsTests {
                 try await pusher.connected()
                 let error = await #expect(throws: SubscriptionError.self) { try await channel.subscribed() }
                 let cause = error?.cause as? AuthorizationError
-                #expect(cause?.kind == .redirectRefused)
+                #expect(cause?.code == .redirectRefused)
                 #expect(cause?.recovery == AuthorizationError.Recovery.none)
                 #expect(error?.message.contains("from \(server.url) to \(other.url)") == true)
                 #expect(server.authorizationRequests.count == 1)

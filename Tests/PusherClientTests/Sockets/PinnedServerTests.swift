@@ -109,7 +109,7 @@ struct PinnedServerTests {
                         try await pusher.subscribe("private-a").subscribed()
                     }
                     let cause = error?.cause as? AuthorizationError
-                    #expect(cause?.kind == (isPinned ? .refused : .requestFailed), "\(String(describing: cause))")
+                    #expect(cause?.code == (isPinned ? .refused : .requestFailed), "\(String(describing: cause))")
                     let shown = cause?.message.contains("sha256/\(backendCertificates.serverPin)")
                     #expect(shown == !isPinned)
                     await #expect(throws: PusherClientError.self) { try await pusher.signedIn() }

@@ -37,9 +37,9 @@ struct Coverage {
                 if questions.count > 1 { count("authorizations in one request") }
                 for (id, question) in questions { authorize(id, question, machine) }
             case .askRetryPolicy(.request, let context):
-                if (context.reason.cause as? AuthorizationError)?.kind == .timedOut { count("authorization timed out") }
-            case .subscriptionFailed(_, let error, _) where error.kind == .subscriptionRefused: count("refused")
-            case .subscriptionFailed(_, let error, _) where error.kind == .subscriptionTimedOut: count("timed out")
+                if (context.reason.cause as? AuthorizationError)?.code == .timedOut { count("authorization timed out") }
+            case .subscriptionFailed(_, let error, _) where error.code == .subscriptionRefused: count("refused")
+            case .subscriptionFailed(_, let error, _) where error.code == .subscriptionTimedOut: count("timed out")
             default: break
             }
         }

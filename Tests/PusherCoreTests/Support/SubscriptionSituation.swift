@@ -102,7 +102,7 @@ extension CoreClient {
         case .subscribingUnwanted: "subscribingUnwanted"
         case .subscribed: "subscribed"
         case .retrying: "retrying"
-        case .failed(let error): "failed \(error.kind)"
+        case .failed(let error): "failed \(error.code)"
         case .invalid: "invalid"
         }
     }

@@ -224,7 +224,7 @@ struct Names {
         case .connected(let socketID): "connected \(socketID)"
         case .done: "done"
         case .failed(let error): "failed \(error.code)"
-        case .subscriptionFailed(let error): "failed \(error.kind)"
+        case .subscriptionFailed(let error): "failed \(error.code)"
         case .cancelled: "cancelled"
         }
     }

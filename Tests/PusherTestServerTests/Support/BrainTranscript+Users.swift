@@ -18,8 +18,8 @@ extension BrainTranscript {
         )
     }
 
-    mutating func join(_ number: Int, _ channel: String, _ userId: String, info: String? = nil) -> [ServerAction] {
-        authorize(number, channel, #"{"user_id":\#(userId)"# + (info.map { #","user_info":\#($0)"# } ?? "") + "}")
+    mutating func join(_ number: Int, _ channel: String, _ userID: String, info: String? = nil) -> [ServerAction] {
+        authorize(number, channel, #"{"user_id":\#(userID)"# + (info.map { #","user_info":\#($0)"# } ?? "") + "}")
     }
 
     mutating func signIn(_ number: Int, _ userData: String) -> [ServerAction] {

@@ -186,7 +186,7 @@ struct HTTPTests {
             await peer.readToEnd()
         } _: { port in
             let error = await error(EventStream("https://localhost:\(port)/", options: .quick, connector: .patient))
-            #expect(error?.tlsFailure?.reason == .refusedByServer)
+            #expect(error?.tlsFailure?.code == .refusedByServer)
             #expect(error?.message.contains("the server does not speak HTTP/1.1") == true, "\(error?.message ?? "")")
         }
     }
@@ -546,7 +546,7 @@ struct HTTPTests {
                 try await expect(["x"], from: stream)
                 let stranger = await error(EventStream(server.url, options: .quick, connector: .patient))
                 #expect(stranger?.code == .tlsFailed)
-                #expect(stranger?.tlsFailure?.reason == .unknownIssuer)
+                #expect(stranger?.tlsFailure?.code == .unknownIssuer)
 
                 server.script([.redirect(302, to: plain.url)])
                 var options = Self.once

@@ -37,7 +37,7 @@ enum ChannelsAndUsers {
     static func authorizations() async throws {
         var options = PusherTestServer.Options()
         options.authorizeChannel = { request in
-            request.parameters["token"] == "secret" ? .allow(userId: "7", userInfo: #"{"name":"Ada"}"#) : .refuse()
+            request.parameters["token"] == "secret" ? .allow(userID: "7", userInfo: #"{"name":"Ada"}"#) : .refuse()
         }
         try await PusherTestServer.withServer(options: options) { server in
             let app = MyApp(server: server, authorizationURL: server.url + "/pusher/auth")

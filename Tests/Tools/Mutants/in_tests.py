@@ -513,7 +513,7 @@ MUTANTS = [
      "",
      "Authorization"),
     ("a new authorization from the app during a refusal", "ClientStateMachine+SubscriptionAnswers.swift",
-     "if error.kind == .subscriptionRefused, subscription.kind", "if error.kind == .unsubscribed, subscription.kind",
+     "if error.code == .subscriptionRefused, subscription.kind", "if error.code == .unsubscribed, subscription.kind",
      "Authorization"),
     ("a call that waits while the machine is suspended", "ClientStateMachine+Waiting.swift",
      "    private mutating func connectIfIdle(now: Instant, into effects: inout [Effect]) {\n        catchUp(now: now, into: &effects)\n",

@@ -58,7 +58,7 @@ struct NumbersCommand: AsyncParsableCommand {
 
     private func client() async throws {
         var serverOptions = PusherTestServer.Options()
-        serverOptions.authenticateUser = { _ in .allow(userId: "mallory", userInfo: Self.hostile) }
+        serverOptions.authenticateUser = { _ in .allow(userID: "mallory", userInfo: Self.hostile) }
         try await PusherTestServer.withServer(options: serverOptions) { server in
             let options = PusherClientOptions(testing: server.access)
             options.logLevel = .silent

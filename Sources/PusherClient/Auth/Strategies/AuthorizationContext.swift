@@ -96,7 +96,7 @@ extension AuthorizationError {
             return AuthorizationError(
                 error.kind == .redirectRefused ? .redirectRefused : .requestFailed,
                 "Authorization of \(subject) failed: \(place) gave no answer, because \(error.message).",
-                url: HTTPRequest.printable(url: answerer ?? url),
+                address: HTTPRequest.printable(url: answerer ?? url),
                 recovery: canHelp ? .retry(after: .zero) : .none,
                 cause: error.cause
             )
@@ -104,7 +104,7 @@ extension AuthorizationError {
             return AuthorizationError(
                 .requestFailed,
                 "Authorization of \(subject) failed: \(place) gave no answer.",
-                url: HTTPRequest.printable(url: url),
+                address: HTTPRequest.printable(url: url),
                 recovery: .retry(after: .zero),
                 cause: error
             )

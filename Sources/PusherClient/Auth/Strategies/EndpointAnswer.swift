@@ -250,11 +250,11 @@ package struct EndpointAnswer {
     }
 
     /// Makes an error with the known parts of the answer, except parts that may be secret.
-    func error(_ kind: AuthorizationError.Kind, _ message: String, status: Int) -> AuthorizationError {
+    func error(_ kind: AuthorizationError.Code, _ message: String, status: Int) -> AuthorizationError {
         AuthorizationError(
             kind,
             message,
-            url: HTTPRequest.printable(url: response.url ?? url),
+            address: HTTPRequest.printable(url: response.url ?? url),
             httpStatus: status,
             httpHeaders: response.headers.cut(count: 64, nameSize: 200, valueSize: 1_000).dictionary
                 .filter { !Self.isSecret($0.key) }

@@ -99,11 +99,11 @@ enum AuthorizationTarget {
         bare.body = nil
         checkSecrecy(of: bare)
         guard let body = error.body else { return }
-        if error.kind == .invalidResponse {
+        if error.code == .invalidResponse {
             let words = body.split { !($0.isASCII && ($0.isLetter || $0.isNumber || "+=_-.:".contains($0))) }
             return require(words.allSatisfy { $0.utf8.count < 32 }, "the error may show a secret: \(body)")
         }
-        require(error.kind == .refused, "an error of another kind shows the body \(body)")
+        require(error.code == .refused, "an error of another kind shows the body \(body)")
         guard (200..<300).contains(response.status) else { return }
         let refusal = name.flatMap { JSONValue(parsing: response.body.text)?[$0]?["data"] }
         let own = refusal.map { $0.string ?? $0.jsonText } ?? ""

@@ -41,7 +41,7 @@ final class SimulatedDelegate: PusherDelegate {
     /// Checks that an error without a channel fails only channels that the server does not have. Exceptions are a
     /// channel whose unsubscribe the server has missed, and errors that may arrive too late.
     private func checkBlame(_ name: String, _ error: SubscriptionError?) {
-        guard let error, error.kind == .subscriptionRefused, error.serverCode == nil || error.serverCode == 4009,
+        guard let error, error.code == .subscriptionRefused, error.serverCode == nil || error.serverCode == 4009,
             ["no", "Connection is unauthorized"].contains(error.message),
             !application.ledger.state.withLockedValue({ $0.hadSlowRequest }),
             let hasAtServer = state.withLockedValue({ state in

@@ -152,7 +152,7 @@ extension SimulatedWorld {
         for name in application.wanted where application.channel(name)?.subscribed != true {
             violations.add("\(name) is not subscribed")
         }
-        checkSignIn(pusher, connection.userId)
+        checkSignIn(pusher, connection.userID)
     }
 
     /// Signs the user in again if the sign-in has failed. Checks that no sign-in is pending.
@@ -185,7 +185,7 @@ extension SimulatedWorld {
         for name in application.wanted {
             guard let channel = application.channel(name) as? PusherPresenceChannel else { continue }
             let own = Set(channel.members.map(\.userId))
-            let real = Set(server.server.members(of: name).map(\.userId))
+            let real = Set(server.server.members(of: name).map(\.userID))
             violations.check(
                 own == real,
                 "the client has the members \(own.sorted()) of \(name), expected \(real.sorted())"
@@ -282,7 +282,7 @@ extension SimulatedWorld {
 }
 
 extension SubscriptionError {
-    fileprivate var mayPass: Bool { kind == .subscriptionTimedOut || (cause as? AuthorizationError)?.mayPass == true }
+    fileprivate var mayPass: Bool { code == .subscriptionTimedOut || (cause as? AuthorizationError)?.mayPass == true }
 }
 
 extension PusherClientError {

@@ -27,7 +27,7 @@ extension SimulatedWorld {
     private func checkMembers(_ subscription: SubscriptionStateMachine) {
         guard let roster = subscription.roster else { return }
         let own = Set(roster.members.map(\.id))
-        let real = Set(server.server.members(of: subscription.name).map(\.userId))
+        let real = Set(server.server.members(of: subscription.name).map(\.userID))
         violations.check(
             own == real,
             "the client has the members \(own.sorted()) of \(subscription.name), expected \(real.sorted())"
