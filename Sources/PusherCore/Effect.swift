@@ -47,7 +47,6 @@ package enum Effect: Hashable, Sendable {
 
     /// The state in PusherSwift's terms changed.
     case stateChanged(from: ConnectionState, to: ConnectionState)
-    /// The status changed.
     case statusChanged(ConnectionStateMachine.Status)
     /// Report an error. A waiting call may get the error too.
     case report(PusherClientError)

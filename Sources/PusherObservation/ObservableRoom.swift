@@ -41,7 +41,7 @@ public final class ObservableRoom {
     /// Creates an object that follows a presence channel.
     ///
     /// - Parameters:
-    ///   - channel: The channel.
+    ///   - channel: The presence channel whose members the room shows.
     ///   - typingEvent: The name of the client event that says that its sender is typing. Default: `client-typing`,
     ///     which `sendLatest("client-typing", data:)` sends.
     ///   - typingTimeout: The time after an event until its sender is no longer typing. Default: three seconds.

@@ -133,7 +133,7 @@ extension Span<UInt8> {
 /// A buffer for the unescaped data of one message at a time. The value keeps its memory until ``releaseMemory()``.
 package struct UnescapedText: ~Copyable {
     fileprivate struct Content {
-        /// In bytes.
+        /// The number of bytes.
         var count: Int
         var isASCII: Bool
     }

@@ -3,7 +3,6 @@
 /// `PusherTestServer.access` returns this data. `PusherClientOptions(testing:)` and `PusherServerAPI(testing:)` take it.
 /// Clients and server share this type, so neither depends on the other.
 public struct TestServerAccess: Hashable, Sendable {
-    /// The app id.
     package let appID: String
     /// The app key.
     public let key: String

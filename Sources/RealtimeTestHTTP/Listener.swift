@@ -47,7 +47,6 @@ package final class Listener: Sendable {
         self.state = NIOLockedValueBox(State(port: port, current: current))
     }
 
-    /// The open connections.
     package var channels: [any Channel] { state.withLockedValue { Array($0.children.values) } }
 
     package var port: Int { state.withLockedValue { $0.port } }

@@ -16,7 +16,7 @@ public struct TestHubConnection: Sendable, Identifiable {
     public let query: [String: String]
     /// The user, from ``TestHubOptions/authorize``.
     public let userID: String?
-    /// The transport.
+    /// The transport of the client.
     public let transport: HttpTransportType
     /// The encoding of messages.
     public let hubProtocol: HubProtocolType

@@ -39,7 +39,7 @@ public struct TestHubRequest: Hashable, Sendable {
 
 /// An answer to a request for an endpoint of the test; see ``SignalRTestServer/respond(at:_:)``.
 public struct TestHubResponse: Hashable, Sendable {
-    /// The HTTP status.
+    /// The HTTP status, for example 200.
     public var status: Int
     /// The header fields, without the length of the body.
     public var headers: [String: String]

@@ -2,7 +2,7 @@
 public struct AuthorizationRequest: Hashable, Sendable {
     /// The id of the connection. The signature is valid only for this connection.
     public let socketID: String
-    /// The channel.
+    /// The name of the channel to authorize.
     public let channelName: String
 
     /// Creates a request, for tests of an authorizer.

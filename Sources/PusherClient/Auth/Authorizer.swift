@@ -12,7 +12,7 @@
     ///
     /// - Parameters:
     ///   - socketID: The id of the connection. The signature is valid only for this connection.
-    ///   - channelName: The channel.
+    ///   - channelName: The name of the channel.
     ///   - completionHandler: A closure that takes the answer, or nil if there is no answer. Your code may call the
     ///     handler on any thread. Only the first call has an effect. Without a call, the authorization times out after
     ///     ``PusherTimeouts/authorization``.

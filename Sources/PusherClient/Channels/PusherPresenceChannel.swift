@@ -147,7 +147,6 @@ public enum MembershipChange: Hashable, Sendable {
     /// A member left.
     case removed(PusherPresenceChannelMember)
 
-    /// In bytes.
     fileprivate var size: Int {
         switch self {
         case .replaced(let members, let added, let removed):

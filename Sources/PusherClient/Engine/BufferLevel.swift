@@ -4,7 +4,6 @@ import NIOConcurrencyHelpers
 /// The limits of one listener's buffer.
 struct BufferBudget: Sendable {
     let count: Int
-    /// In bytes.
     let size: Int
     let total: TotalBudget
 
@@ -80,7 +79,6 @@ struct BufferLevel {
     /// The space that is left in a buffer.
     struct Space {
         var count = 0
-        /// In bytes.
         var size = 0
     }
 

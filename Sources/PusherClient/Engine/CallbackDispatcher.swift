@@ -20,7 +20,6 @@ final class CallbackDispatcher: Sendable {
             }
         }
 
-        /// In bytes.
         var size: Int {
             switch self {
             case .events(let batch): batch.size
@@ -418,7 +417,6 @@ private struct EventBatch: Sendable {
     private var recipients: ObjectIdentifier?
     /// The epoch of all events.
     var epoch = CallbackEpochs.Epoch()
-    /// In bytes.
     private(set) var size = 0
 
     var isEmpty: Bool { events.isEmpty }

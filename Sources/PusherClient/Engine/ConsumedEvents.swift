@@ -7,7 +7,6 @@ import NIOCore
 struct ConsumedEvents<Element: Sendable>: Sendable {
     private var elements: [Element] = []
     private var count = 0
-    /// In bytes.
     private var size = 0
 
     mutating func add(_ element: consuming Element, count: Int = 1, size: Int) {

@@ -59,7 +59,7 @@ final class EventBuffer<Element: Sendable>: Sendable {
     private let budget: BufferBudget
     /// The event loop that adds most of the elements; nil if there is no such loop.
     private let eventLoop: (any EventLoop)?
-    /// In bytes.
+    /// Returns the size of an element.
     private let size: @Sendable (Element) -> Int
     private let state: NIOLockedValueBox<State>
     /// The app's work in virtual time; nil in real time.

@@ -4,11 +4,9 @@ import PusherProtocol
 /// Elements that wait for their first listener, within a limit. The newest elements stay.
 struct HeldElements<Element: Sendable>: Sendable {
     static var maximumCount: Int { 256 }
-    /// In bytes.
     static var maximumSize: Int { 1_048_576 }
 
     private(set) var elements: [Element] = []
-    /// In bytes.
     private var size = 0
     private(set) var droppedCount = 0
 

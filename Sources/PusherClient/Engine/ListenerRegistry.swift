@@ -317,7 +317,6 @@ extension ListenerRegistry.State {
 final class SequenceListener: Sendable {
     private struct State {
         var collected: [PusherEvent] = []
-        /// In bytes.
         var size = 0
         /// The space that was left in the buffer after the last addition of events.
         var space: BufferLevel.Space

@@ -19,7 +19,6 @@ final class MessageReceiver {
     private var text = UnescapedText()
     /// The messages of this read that take the slow path.
     private var messages: [Envelope] = []
-    /// In bytes.
     private var size = 0
     /// The size in bytes after which the next message makes the machine get the collected messages. The size is small,
     /// so that the messages are still in the processor's cache.

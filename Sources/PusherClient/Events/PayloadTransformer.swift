@@ -59,7 +59,7 @@ public struct EventPayload: Hashable, Sendable {
     public var eventName: String
     /// The data: text, usually JSON; nil if the message has no data.
     public var data: String?
-    /// The channel.
+    /// The name of the event's channel.
     public let channelName: String
     /// The user who sent the event, for client events on presence channels; otherwise nil.
     public let userId: String?

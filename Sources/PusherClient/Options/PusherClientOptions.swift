@@ -264,7 +264,7 @@ public final class PusherClientOptions: Sendable {
         set { self[\.activityTimeout] = newValue }
     }
 
-    /// The time limits.
+    /// The time limits of attempts, answers and closing handshakes.
     public var timeouts: PusherTimeouts {
         get { self[\.timeouts] }
         set { self[\.timeouts] = newValue }

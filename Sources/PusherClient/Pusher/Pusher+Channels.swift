@@ -66,7 +66,7 @@ extension Pusher {
     /// To stop the calls earlier, or to get events of one name, use ``PusherEventSource/observe(named:_:)``.
     ///
     /// - Parameters:
-    ///   - channelName: The channel.
+    ///   - channelName: The name of the channel.
     ///   - auth: An authorization for the current connection.
     ///   - onEvent: A closure that the client calls with each event. If you call the method again with another closure,
     ///     the client calls both closures.

@@ -125,7 +125,7 @@ extension Pusher {
     /// afterwards. ``unsubscribe(_:)`` unsubscribes the channel for all parts of the app, and their sequences end.
     ///
     /// - Parameters:
-    ///   - channelName: The channel.
+    ///   - channelName: The name of the channel.
     ///   - body: The work. It gets the channel, which is a ``PusherPresenceChannel`` if the name begins with
     ///     `presence-`.
     /// - Returns: The value that `body` returns.

@@ -19,7 +19,7 @@ public import Foundation
     /// Reports that a channel could not be subscribed.
     ///
     /// - Parameters:
-    ///   - name: The channel.
+    ///   - name: The name of the channel.
     ///   - response: The answer to the authorization request, if there was one.
     ///   - data: The body of that answer, if it was a refusal or had no usable signature, without secrets.
     ///   - error: The error. The error's `userInfo` contains the ``SubscriptionError`` under the key
@@ -30,7 +30,7 @@ public import Foundation
     ///
     /// - Parameters:
     ///   - eventName: The event.
-    ///   - channelName: The channel.
+    ///   - channelName: The name of the channel.
     ///   - data: The encrypted data. ``Pusher/errors`` and the log contain the reason for the failure.
     func failedToDecryptEvent(eventName: String, channelName: String, data: String?)
     /// Reports an error. The method gets all errors of ``Pusher/errors``, except failed subscriptions and undecryptable

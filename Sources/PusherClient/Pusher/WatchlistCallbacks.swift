@@ -95,6 +95,5 @@ final class WatchlistCallbacks: Sendable {
 }
 
 extension WatchlistEvent {
-    /// In bytes.
     var size: Int { userIds.reduce(name.utf8.count) { $0 + $1.utf8.count + 16 } }
 }

@@ -5,7 +5,7 @@ public import Foundation
 public final class PusherError: Sendable {
     /// The server's code, if there is one.
     public let code: Int?
-    /// The reason.
+    /// The reason for the error, as the server or the client words it.
     public let message: String
     /// The error with all details.
     public let clientError: PusherClientError

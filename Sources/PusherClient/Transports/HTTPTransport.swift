@@ -5,7 +5,6 @@ package import RealtimeHTTP
 /// A transport that carries the protocol's messages over HTTP requests.
 package struct HTTPTransport: Transport {
     package struct Limits: Hashable, Sendable {
-        /// In bytes.
         package var messageSize: Int
         /// The maximum number of bytes of unsent messages, apart from one burst.
         package var sendBufferSize: Int

@@ -27,7 +27,6 @@ package struct Retries: Hashable, Sendable {
         package internal(set) var failures = 0
         /// The number of failed authorizations among these tries.
         package internal(set) var authorizationFailures = 0
-        /// The last failure.
         package internal(set) var error: PusherClientError
         /// The shortest wait before the next try.
         package internal(set) var minimumDelay: Duration

@@ -42,7 +42,7 @@ extension PusherServerAPI {
 
     /// An event of a batch and its channel.
     public struct BatchEvent: Hashable, Sendable {
-        /// The event.
+        /// The event for the channel.
         public var event: Event
         /// The channel's name.
         public var channel: String

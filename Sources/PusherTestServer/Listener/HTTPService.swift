@@ -7,7 +7,6 @@ struct HTTPService: HTTPTestService {
     typealias App = (options: PusherTestServer.Options, engine: ServerEngine)
 
     private let main: App
-    /// The further applications.
     private let apps: [App]
     let crossOriginPolicy: CrossOriginPolicy?
 

@@ -5,7 +5,7 @@ extension PusherTestServer {
         public var index: Int
         /// The socket id of the record's connection; nil for HTTP requests and webhooks.
         public var socketID: String?
-        /// The event.
+        /// What happened.
         public var event: Event
 
         /// An event in a record. Later versions may add cases, so keep a `default` when you switch over events.

@@ -37,7 +37,6 @@ public enum HTTPProxy: Hashable, Sendable {
     public struct Credentials: Hashable, Sendable {
         /// The user name, without a colon.
         package var username: String
-        /// The password.
         package var password: String
 
         /// Creates credentials.

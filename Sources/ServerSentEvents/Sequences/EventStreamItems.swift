@@ -2,7 +2,7 @@
 public enum EventStreamItem: Hashable, Sendable {
     /// The server has accepted the request.
     case opened(EventStreamResponse)
-    /// An event.
+    /// An event that the server sent.
     case event(ServerSentEvent)
     /// A comment. The value is the text after the colon.
     case comment(String)

@@ -17,14 +17,12 @@ struct Handler: Sendable {
 /// can register handlers after it has connected.
 struct HeldInvocations: Sendable {
     static let maximumCount = 256
-    /// In bytes.
     static let maximumSize = 1_048_576
 
     /// In bytes of UTF-8.
     static let maximumCountedName = 200
 
     private var invocations: [(key: MethodName, invocation: HubInvocation, size: Int)] = []
-    /// In bytes.
     private var size = 0
     /// The numbers of calls that did not fit, by method. A server can call any number of methods with names of any
     /// length, so the number of entries and the length of their names have limits.

@@ -13,7 +13,6 @@ package final class SerialQueue: Sendable {
     }
 
     private struct State: Sendable {
-        /// The waiting jobs.
         var entries = CircularBuffer<Entry>()
         var size = 0
         /// The size of the running job; zero after the job has passed its space on to work outside the queue.

@@ -24,7 +24,7 @@ public enum HttpMethod: String, Sendable {
 
 /// A request for an ``HttpClient``.
 public struct HttpRequest: Sendable {
-    /// The method.
+    /// The HTTP method.
     public var method: HttpMethod
     /// The whole URL, which may be secret.
     public var url: String
@@ -59,7 +59,7 @@ public struct HttpRequest: Sendable {
 
 /// A response without its body.
 public struct HttpResponse: Sendable {
-    /// The status.
+    /// The HTTP status.
     public let statusCode: Int
     /// The values of the header fields `Set-Cookie`. The client sends these cookies with later requests of the same
     /// connection, because a load balancer may need them to find the same server.

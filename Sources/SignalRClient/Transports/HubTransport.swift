@@ -29,7 +29,6 @@ package enum HubTransportEvent: Sendable {
     case closed(HubFailure?)
 }
 
-/// An open transport.
 package struct OpenedTransport: Sendable {
     package typealias Receiver = @Sendable (HubTransportEvent) -> Void
 

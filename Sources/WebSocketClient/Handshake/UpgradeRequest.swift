@@ -7,7 +7,6 @@ package struct UpgradeRequest: Sendable {
     package let text: String
     /// The `Sec-WebSocket-Key` of the request.
     package let key: String
-    /// The offered subprotocols.
     package let subprotocols: [String]
     /// Whether the request offers compression.
     package let offersCompression: Bool

@@ -7,7 +7,6 @@ import RealtimeHTTP
 
 /// Requests that an ``AuthRequestBuilderProtocol`` makes.
 enum BuiltRequest {
-    /// In bytes.
     static let maximumBodySize = 1_048_576
     /// The default timeout of a `URLRequest`. The client ignores this value, because the app probably did not choose
     /// it.
