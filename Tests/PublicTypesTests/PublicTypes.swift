@@ -21,13 +21,18 @@ enum PublicTypes {
         #endif
     }
 
+    /// Returns the lines of a library's listing.
+    static func lines(of product: String) throws -> [String] {
+        let text = try String(contentsOf: folder.appendingPathComponent("\(product).txt"), encoding: .utf8)
+        return text.split(separator: "\n").dropFirst().map(String.init)
+    }
+
     /// Returns the names of the types of a library whose values can contain text from the app, a server or the network.
     ///
     /// An enumeration without associated values cannot. A struct with only a raw value is a name, such as an error
     /// code, and shows this name on purpose.
     static func names(of product: String) throws -> Set<String> {
-        let text = try String(contentsOf: folder.appendingPathComponent("\(product).txt"), encoding: .utf8)
-        let lines = text.split(separator: "\n").map(String.init)
+        let lines = try lines(of: product)
         var names: Set<String> = []
         for line in lines {
             guard
