@@ -5,7 +5,8 @@
     import TestSupport
     import TestTraits
     import Testing
-    import WebSocketClient
+
+    @testable import WebSocketClient
 
     /// The trait `Compression` turns these tests on.
     @Suite("The compression of messages", .limited)
@@ -94,6 +95,8 @@
                 #expect(throws: WebSocketViolation.messageTooBig(limit: limit)) {
                     try inflater.inflate(message, limit: limit)
                 }
+                // One byte more than the limit shows that the message is too big.
+                #expect(inflater.writtenCount == limit + 1)
             }
             let inflater = try #require(MessageInflater(windowBits: 15, keepsContext: true))
             #expect(try inflater.inflate(message, limit: 16 << 20).readableBytes == 16 << 20)
@@ -205,6 +208,7 @@
             connection.connection.sendBinary(ByteBuffer(string: text), promise: nil)
             connection.connection.sendPing(ByteBuffer(string: String(repeating: "p", count: 100)))
             connection.connection.flush()
+            connection.loop.run()
             var bytes = try connection.takeBytes()
             let inflater = try #require(MessageInflater(windowBits: 15, keepsContext: true))
             for (first, expected, isCompressed) in [
@@ -240,6 +244,7 @@
         func declined() throws {
             let connection = try EmbeddedConnection(options())
             connection.send(1_000)
+            connection.loop.run()
             #expect(try connection.takeFrames().map(\.payload.count) == [1_000])
             try connection.receive(serverFrame(0x41, Self.hello))
             #expect(connection.ends.elements.map(\.error?.code) == [.protocolViolation])
@@ -269,6 +274,36 @@
             let frames = try connection.takeFrames()
             #expect(frames.map(\.opcode) == [8])
             #expect(frames.first?.payload.prefix(2) == [UInt8(closeCode >> 8), UInt8(closeCode & 0xFF)])
+            try connection.finish()
+        }
+
+        @Test(
+            "a bomb of 16 MiB in 16 kB is inflated only up to the limit, and ends the connection",
+            arguments: [1, 10]
+        )
+        func bombOnConnection(fragmentCount: Int) throws {
+            let limit = 100_000
+            let connection = try EmbeddedConnection(options(limit: limit), extensions: "permessage-deflate")
+            let session = try connection.channel.pipeline.syncOperations.handler(type: WebSocketSession.self)
+            let inflater = try #require(session.inflater)
+            let deflater = try #require(MessageDeflater(windowBits: 15, level: 9, keepsContext: false))
+            let bomb = try #require(deflater.compress(ByteBuffer(repeating: 0, count: 16 << 20)))
+            #expect(bomb.readableBytes < 20_000)
+            let size = bomb.readableBytes / fragmentCount + 1
+            let fragments = stride(from: 0, to: bomb.readableBytes, by: size).map { start in
+                Array(bomb.readableBytesView.dropFirst(start).prefix(size))
+            }
+            for (index, fragment) in fragments.enumerated() {
+                try connection.receive(
+                    serverFrame(index == 0 ? 0x42 : 0, fragment, isFinal: index == fragments.count - 1)
+                )
+            }
+            #expect(inflater.writtenCount == limit + 1)
+            #expect(connection.messages.count == 0)
+            #expect(connection.ends.elements.map(\.error?.code) == [.messageTooBig])
+            let frames = try connection.takeFrames()
+            #expect(frames.map(\.opcode) == [8])
+            #expect(frames.first?.payload.prefix(2) == [UInt8(1009 >> 8), UInt8(1009 & 0xFF)])
             try connection.finish()
         }
 

@@ -13,6 +13,10 @@
         private let stream: UnsafeMutablePointer<z_stream>
         private let keepsContext: Bool
 
+        /// The number of bytes that zlib has written since the last reset, for tests. After a message that is too big, they
+        /// include the bytes that nobody gets.
+        package var writtenCount: Int { Int(stream.pointee.total_out) }
+
         /// - Parameters:
         ///   - windowBits: The base-2 logarithm of the size of the window, from 8 to 15.
         ///   - keepsContext: Whether a message may refer to earlier messages.
