@@ -116,10 +116,8 @@ public final class WebSocket: Sendable {
     ///   or closes while the call waits. The code is ``WebSocketError/Code/sendBufferFull`` if calls wait and the server
     ///   takes nothing for ``WebSocketOptions/sendTimeout``. In this case, the client has closed the connection.
     public func send(_ message: WebSocketMessage) async throws(WebSocketError) {
-        let written = eventLoop.makePromise(of: Void.self)
-        eventLoop.execute { [inbox] in inbox.connection.sendInTurn(message, promise: written) }
         do {
-            try await written.futureResult.get()
+            try await eventLoop.result { [inbox] written in inbox.connection.sendInTurn(message, promise: written) }
         } catch {
             throw WebSocketError(sending: error)
         }

@@ -71,15 +71,14 @@ final class ReconnectingSession: LoopShell {
             last += 1
             return last
         }
-        let written = eventLoop.makePromise(of: Void.self)
         try await withCancellationHandler {
-            eventLoop.execute { [self] in
+            try await eventLoop.result { [self] written in
                 loopState.value.sends[id] = written
                 step { machine, _ in machine.send(message, id) }
+            } afterSubmitting: {
+                // If the task was cancelled before the step, `onCancel` found no call to cancel. So the code checks again.
+                if Task.isCancelled { cancelSend(id) }
             }
-            // If the task was cancelled before the step, `onCancel` found no call to cancel. So the code checks again.
-            if Task.isCancelled { cancelSend(id) }
-            try await written.futureResult.get()
         } onCancel: {
             cancelSend(id)
         }
