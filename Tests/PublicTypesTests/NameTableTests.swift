@@ -1,5 +1,4 @@
 import Foundation
-import TestSupport
 import TestTraits
 import Testing
 
@@ -19,7 +18,7 @@ import Testing
     private static let testServers: Set<String> = ["EventSourceTestServer", "PusherTestServer", "SignalRTestServer"]
 
     private static let synonyms = [
-        Synonym(old: #"\.waitUntil|\.waitForOpen|\.waitForClose"#, new: "connected(timeout:) and closed(timeout:)"),
+        Synonym(old: #"\.waitUntil|\.waitForOpen\b|\.waitForClose"#, new: "connected(timeout:) and closed(timeout:)"),
         Synonym(
             old: #"\b(socket|connection|my)Id\b"#,
             new: "socketID, connectionID and myID",
@@ -97,7 +96,7 @@ import Testing
     private static func problems(in lines: [String], of product: String) throws -> [String] {
         var problems: [String] = []
         for synonym in synonyms where synonym.products.isEmpty || synonym.products.contains(product) {
-            let old = try Regex(synonym.old)
+            let old = try Regex(synonym.old).wordBoundaryKind(.simple)
             for line in lines where line.contains(old) && !synonym.exceptions.contains(where: line.contains) {
                 problems.append("\(product): \(line) — the name in the table is \(synonym.new)")
             }
@@ -123,6 +122,7 @@ import Testing
 
     private static func types(ending end: String, _ lines: [String]) -> [String] {
         lines.filter { $0.hasPrefix("struct ") && $0.hasSuffix(end) }.map { String($0.dropFirst("struct ".count)) }
+            .filter { !$0.contains(" ") }
     }
 
     @Test("each name is in the table's words", arguments: PublicTypes.products)

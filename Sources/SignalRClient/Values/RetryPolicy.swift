@@ -49,7 +49,8 @@ public struct StandardHubRetryPolicy: RetryPolicy {
             let general = RealtimePrimitives.RetryContext(
                 retryCount: context.retryCount,
                 elapsed: Duration(clampingSeconds: context.elapsed),
-                reason: context.retryReason ?? SignalRClientError(.serverClosed, "The server closed the connection."),
+                reason: context.retryReason
+                    ?? SignalRClientError(.serverClosed, "Connection lost: the server closed it."),
                 random: .random(in: 0..<1)
             )
             return policy.delay(for: general).map { $0 / .seconds(1) }

@@ -29,7 +29,7 @@ struct HTTPTransportTests {
                 port: 6_001,
                 useTLS: true,
                 path: "/app/key?protocol=7",
-                headers: ["X-Tenant": "7"],
+                headers: [.init(name: "X-Tenant", value: "7")],
                 http: HTTPTransportAddress(host: "::1", port: 8_443, path: "/pusher/app/key", query: "protocol=7")
             )
             connection = transport.open(request, on: loop) { [log] event in

@@ -61,7 +61,7 @@ enum ChannelsAndUsers {
     }
 
     static func failures(_ server: PusherTestServer) {
-        server.failAuthorizations(1, with: .status(503, headers: [.init(name: "Retry-After", value: "2")]))
+        server.failAuthorizations(1, with: .status(503, headers: ["Retry-After": "2"]))
         server.failAuthorizations(1, for: "private-orders", with: .delayed(.seconds(3)))
         server.failAuthorizations(with: .wrongSignature)  // and all others, until acceptAuthorizations()
     }

@@ -16,7 +16,7 @@ enum WebSockets {
         let webSocket = ReconnectingWebSocket {
             try WebSocketRequest(
                 url: "wss://example.com/prices",
-                headers: [.init(name: "Authorization", value: "Bearer \(try await freshToken())")]
+                headers: ["Authorization": "Bearer \(try await freshToken())"]
             )
         }
         return webSocket
