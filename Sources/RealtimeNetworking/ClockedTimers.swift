@@ -49,7 +49,8 @@ package final class ClockedTimers<ID: Hashable & Sendable>: Sendable {
         let isLast = rest <= Suspension.checkInterval
         let wait = TimeAmount(clamping: isLast ? rest : Suspension.checkInterval)
         let scheduled = eventLoop.scheduleTask(in: wait) { [weak self] in
-            guard let self else { return }
+            // A timer that is due runs even if an earlier task of this turn of the loop has cancelled it.
+            guard let self, timers.value[id]?.due == due else { return }
             // The two clocks can differ a little, so the table does not look at the clock after the whole wait.
             if isLast || self.now() >= due { return self.fire(id) }
             schedule(id, due: due, now: self.now(), fire)

@@ -129,7 +129,8 @@ extension LoopShell {
             return (
                 due,
                 driver.eventLoop.scheduleTask(in: TimeAmount(clamping: wait)) { [weak self] in
-                    guard let self else { return }
+                    // A timer that is due runs even if an earlier task of this turn of the loop has cancelled it.
+                    guard let self, driver.loop.value.timer?.due == due else { return }
                     driver.loop.value.timer = nil
                     step { _, _ in [] }
                 }

@@ -29,7 +29,7 @@ struct KeptConnectionTests {
         }
 
         /// Sends a request. The log gets `end`, or the error.
-        func send(_ method: String) -> Log<String> {
+        func send(_ method: String, advances: Bool = true) -> Log<String> {
             let log = Log<String>()
             guard let connections else { return log }
             let rules = HTTPCall.Rules(redirects: nil, maximumRedirects: 0, isPooled: true)
@@ -40,7 +40,7 @@ struct KeptConnectionTests {
                 case .failed(let error): log.append(error.message)
                 }
             }.send(.to("http://a.test/", method: method, body: nil))
-            loop.advanceTime(by: .nanoseconds(1))
+            if advances { loop.advanceTime(by: .nanoseconds(1)) }
             return log
         }
 
@@ -84,6 +84,22 @@ struct KeptConnectionTests {
         world.answer(1)
         #expect(next.elements == ["end"])
         #expect(world.requestCounts == [0, 1])
+    }
+
+    @Test("a request in the turn of the loop in which the client would close its connection gets its response")
+    func sameTurn() throws {
+        let world = World()
+        let first = world.send("POST")
+        // A task of the same time that was scheduled before the client's timer, so it runs before it.
+        var next: Log<String>?
+        world.loop.scheduleTask(in: .seconds(4)) { next = world.send("POST", advances: false) }
+        world.answer(0)
+        try #require(first.elements == ["end"])
+        world.loop.advanceTime(by: .seconds(4))
+        try #require(next != nil)
+        world.answer(0)
+        #expect(next?.elements == ["end"])
+        #expect(world.requestCounts == [2])
     }
 
     @Test("the client closes first: the next request uses a new connection", arguments: ["GET", "POST"])

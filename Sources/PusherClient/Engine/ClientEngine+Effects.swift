@@ -20,7 +20,7 @@ extension ClientEngine {
             connection?.abort()
 
         case .schedule(let id, let delay):
-            loopState.value.timers.schedule(id, after: delay, on: eventLoop) { self.timerFired(id) }
+            loopState.value.timers.schedule(id, after: delay, on: eventLoop) { self.timerFired($0) }
         case .cancel(let id): loopState.value.timers.cancel(id)
 
         case .askRetryPolicy(let id, let question): ask(id, question)

@@ -365,10 +365,10 @@ package final class ClientEngine: Sendable {
 
     // MARK: Timers
 
-    func timerFired(_ id: TimerID) {
-        loopState.value.timers.remove(id)
-        step { state, now in state.machine.timerFired(id, now: now, into: &state.pending) }
-        if id.purpose == .keepAlive { logKeepAlive() }
+    func timerFired(_ firing: TimerTable<TimerID>.Firing) {
+        guard loopState.value.timers.remove(firing) else { return }
+        step { state, now in state.machine.timerFired(firing.id, now: now, into: &state.pending) }
+        if firing.id.purpose == .keepAlive { logKeepAlive() }
     }
 
     // MARK: Waiting calls

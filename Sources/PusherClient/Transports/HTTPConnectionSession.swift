@@ -121,7 +121,7 @@ final class HTTPConnectionSession {
             sending = nil
         case .setTimer(let timer, let delay):
             let session = NIOLoopBound(self, eventLoop: eventLoop)
-            timers.schedule(timer, after: delay, on: eventLoop) { session.value.timerFired(timer) }
+            timers.schedule(timer, after: delay, on: eventLoop) { session.value.timerFired($0) }
         case .cancelTimer(let timer): timers.cancel(timer)
         case .report(.opened): receive?(.opened)
         case .report(.closed(let closure)):
@@ -132,9 +132,9 @@ final class HTTPConnectionSession {
         }
     }
 
-    private func timerFired(_ timer: HTTPSessionStateMachine.Timer) {
-        timers.remove(timer)
-        perform(machine.timerFired(timer, now: now))
+    private func timerFired(_ firing: TimerTable<HTTPSessionStateMachine.Timer>.Firing) {
+        guard timers.remove(firing) else { return }
+        perform(machine.timerFired(firing.id, now: now))
         handleResponses()
     }
 

@@ -265,7 +265,7 @@ private final class ChoosingSession {
         case .hold(let number): candidates[number]?.connection?.setReading(false)
         case .setTimer(let timer, let delay):
             let session = NIOLoopBound(self, eventLoop: eventLoop)
-            timers.schedule(timer, after: delay, on: eventLoop) { session.value.timerFired(timer) }
+            timers.schedule(timer, after: delay, on: eventLoop) { session.value.timerFired($0) }
         case .cancelTimer(let timer): timers.cancel(timer)
         case .choose(let number, let report, let success):
             self.success = success
@@ -275,9 +275,9 @@ private final class ChoosingSession {
         }
     }
 
-    private func timerFired(_ timer: TransportChoice.Timer) {
-        timers.remove(timer)
-        perform(choice?.timerFired(timer, now: now))
+    private func timerFired(_ firing: TimerTable<TransportChoice.Timer>.Firing) {
+        guard timers.remove(firing) else { return }
+        perform(choice?.timerFired(firing.id, now: now))
     }
 
     private func choose(_ number: Int, _ report: TransportReport) {

@@ -123,7 +123,10 @@ final class HTTPConnection {
 
     /// Closes the connection after a time, unless it gets a request before.
     func closeUnlessUsed(within time: TimeAmount) {
-        idleTimer = channel.eventLoop.assumeIsolated().scheduleTask(in: time) { self.retire() }
+        idleTimer = channel.eventLoop.assumeIsolated().scheduleTask(in: time) {
+            // A timer that is due runs in this turn of the loop, even if an earlier task of the turn has cancelled it.
+            if case .idle = self.state { self.retire() }
+        }
     }
 
     /// Closes an idle connection, and notifies the server of the end of TLS.

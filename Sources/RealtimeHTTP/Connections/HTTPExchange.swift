@@ -105,10 +105,11 @@ final class HTTPExchange {
         guard connectTimer == nil else { return }
         let time = TimeAmount(clamping: connections.limits.connectTime)
         connectTimer = connections.eventLoop.assumeIsolated().scheduleTask(in: time) {
-            if case .connecting(let attempt) = self.stage {
-                self.fail(RequestFailure.connectTimedOut(through: attempt.proxy))
-            } else {
-                self.fail(RequestFailure.connectTimedOut(through: nil))
+            switch self.stage {
+            case .connecting(let attempt): self.fail(RequestFailure.connectTimedOut(through: attempt.proxy))
+            case .waiting: self.fail(RequestFailure.connectTimedOut(through: nil))
+            // An earlier task of this turn of the loop has cancelled the timer.
+            case .unconnected, .sent, .ended: break
             }
         }
     }

@@ -412,6 +412,8 @@ MUTANTS = [
     ("a part of a head that follows a response in the same read", "HTTPConnection.swift",
      "        guard isBetweenResponses(context) else { return close() }\n", "",
      "HTTPConnectionTests|ConnectionWalkTests"),
+    ("the end of an unused connection that gets a request in this turn of the loop", "HTTPConnection.swift",
+     "if case .idle = self.state { self.retire() }", "self.retire()", "KeptConnectionTests"),
     ("a head without end", "HTTPConnection.swift",
      "headSize > Self.maximumHeadSize { lose", "headSize > Self.maximumHeadSize << 20 { lose", "HTTPConnectionTests"),
     ("the order of waiting requests", "HTTPConnections.swift",
