@@ -52,7 +52,8 @@ private final class ConnectionWalk {
         var isOver = false
         /// The numbers of the steps in which the client has sent the request, or has begun to connect for it.
         var starts: [Int] = []
-        var redirectCount = 0
+        /// The number of these steps before the last redirect, after which the request may be repeated once more.
+        var redirectedStarts = 0
         /// The body of the answer to the last such request, if all of the answer has arrived.
         var answer: String?
 
@@ -266,7 +267,7 @@ private final class ConnectionWalk {
     /// Checks that the client repeats only requests that it may repeat, and that no request overtakes an older one that
     /// waits for a connection to the same server.
     private func checkStarts(of request: Request) {
-        let count = request.starts.count - request.redirectCount
+        let count = request.starts.count - request.redirectedStarts
         if count > (request.method == "POST" ? 1 : 2) {
             problems.append("request \(request.id), a \(request.method), arrived \(count) times")
         }
@@ -306,7 +307,7 @@ private final class ConnectionWalk {
         switch Int.random(in: 0..<12, using: &random) {
         case 0: return ("HTTP/1.1 204 No Content\r\n\r\n", "")
         case 1:
-            request.redirectCount += 1
+            request.redirectedStarts = request.starts.count
             return ("HTTP/1.1 307 Moved\r\nLocation: /\(request.id)\r\nContent-Length: 0\r\n\r\n", "")
         case 2:
             // If the connection closed earlier, the client could not notice that a part is missing.
