@@ -138,6 +138,7 @@ import Testing
         "the test finds an older name",
         arguments: [
             "func X.waitUntilOpen() async", "var X.socketId: String", "var XError.kind: XError.Code",
+            "var X.maximumSendBufferSize: Int", "func X.delays(repeatLast: Bool)", "var X.userId: String",
             "var XError.status: Int?", "static let XError.Code.messageTooLarge: XError.Code", "struct XError",
             "func EventSourceTestServer.stop() async", "var X.pollTimeout: Double", "struct XOptions",
             "var X.headers: [HTTPHeader]", "requirement var X._listeners: Y",

@@ -48,8 +48,8 @@ package struct TestHub: Sendable {
     /// because she is another user.
     private static func authorize(_ request: TestHubRequest) -> TestHubAuthorization {
         let parts = request.token?.split(separator: ".").map(String.init) ?? []
-        guard parts.count == 2, let milliseconds = Double(parts[1]) else { return .refuse(status: 401) }
-        let lifetime = milliseconds / 1_000 - Date().timeIntervalSince1970
+        guard parts.count == 2, let milliseconds = Int64(parts[1]) else { return .refuse(status: 401) }
+        let lifetime = Double(milliseconds) / 1_000 - Date().timeIntervalSince1970
         return lifetime > 0 ? .allow(userID: parts[0], lifetime: .seconds(lifetime)) : .refuse(status: 401)
     }
 

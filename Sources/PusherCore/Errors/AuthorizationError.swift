@@ -5,7 +5,7 @@ public import RealtimePrimitives
 ///
 /// The error is the cause of a ``SubscriptionError``, or of the error that ``Pusher/signedIn(timeout:)`` throws. The
 /// closure of ``AuthMethod/authorizer(_:)`` can throw this error with the backend's answer. The error's ``recovery``
-/// determines whether the client tries again. If the closure throws another error, the client makes an error of the
+/// determines whether the client tries again. If the closure throws another error, the client makes an error with the
 /// code ``Code-swift.struct/authorizerFailed``, with the other error as its cause, and tries again.
 public struct AuthorizationError: Error, Sendable {
     /// The code of a failure. Later versions may add codes, so keep a `default` when you switch over them.

@@ -96,8 +96,15 @@ extension HubFailure {
             return .client(SignalRClientError(.transportClosed, "Connection lost: \(failure)", cause: error))
         case .client(let failure) where failure.code == .connectionFailed || failure.code == .tlsFailed:
             let message = "Connection lost: \(failure.message)"
-            let status = failure.httpStatus
-            return .client(SignalRClientError(.transportClosed, message, httpStatus: status, cause: failure.cause))
+            return .client(
+                SignalRClientError(
+                    .transportClosed,
+                    message,
+                    httpStatus: failure.httpStatus,
+                    address: failure.address,
+                    cause: failure.cause
+                )
+            )
         // The other codes say more than the loss.
         case .client, .cancelled: return HubFailure(error)
         }

@@ -150,6 +150,7 @@ extension HubFailure {
                 .transportClosed,
                 message,
                 closeCode: closure.code?.rawValue,
+                address: closure.error?.address,
                 cause: closure.error
             )
         )

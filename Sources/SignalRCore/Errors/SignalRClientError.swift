@@ -19,7 +19,7 @@ public struct SignalRClientError: Error, Sendable {
     public var httpStatus: Int?
     /// The code of the server's WebSocket close frame; `nil` if the server sent no close frame.
     public var closeCode: Int?
-    /// The URL of the request that failed, without secrets; `nil` if the error does not concern a request.
+    /// The URL of the request that failed, without secrets; `nil` if the error does not concern one, as many losses do not.
     public var address: String?
     /// The underlying error, for example of the operating system; `nil` if there is none.
     public var cause: (any Error)?

@@ -250,9 +250,9 @@ package struct EndpointAnswer {
     }
 
     /// Makes an error with the known parts of the answer, except parts that may be secret.
-    func error(_ kind: AuthorizationError.Code, _ message: String, status: Int) -> AuthorizationError {
+    func error(_ code: AuthorizationError.Code, _ message: String, status: Int) -> AuthorizationError {
         AuthorizationError(
-            kind,
+            code,
             message,
             address: HTTPRequest.printable(url: response.url ?? url),
             httpStatus: status,
