@@ -67,7 +67,7 @@ import Testing
         "PusherTestServer": server("PusherTestServer"),
         "ServerSentEvents": client("EventStream") + [waiting("EventStream.State")],
         "SignalRClient": [
-            "nonisolated func HubConnection.connected(timeout: Duration? = nil) async throws",
+            "func HubConnection.connected(timeout: Duration? = nil) async throws",
             "nonisolated var HubConnection.status: HubConnectionStatus", "nonisolated var HubConnection.statuses: ",
             waiting("HubConnectionStatus"),
         ],
