@@ -198,7 +198,7 @@ extension NIOLockedValueBox<EventSourceTestServer.State> {
 
 extension EventSourceTestServer.Certificate: CustomStringConvertible, CustomDebugStringConvertible, CustomReflectable {
     /// The size of the certificate, without the private key.
-    public var description: String { "Certificate(chain: \(certificateChain.utf8.count) bytes)" }
+    public var description: String { "Certificate(certificateChain: \(certificateChain.utf8.count) bytes)" }
     /// The same as ``description``.
     public var debugDescription: String { description }
     /// An empty mirror, so that `dump` does not show the private key.

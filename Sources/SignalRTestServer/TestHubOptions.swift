@@ -28,19 +28,19 @@ public struct TestHubOptions: Sendable {
     public var transports: [HttpTransportType] = [.webSockets, .serverSentEvents, .longPolling]
     /// The mistakes of clients that the server accepts. Default: none.
     public var tolerated: Set<TestHubRule> = []
-    /// The interval at which the server sends pings over WebSockets and server-sent events, even if it has
-    /// sent other messages. Default: 15 s.
+    /// The interval at which the server sends pings over WebSockets and server-sent events, even if it has sent other
+    /// messages. Default: 15 s.
     public var keepAliveInterval = Duration.seconds(15)
-    /// The time within which a client must send a message or a ping. Afterwards, the server sends a Close
-    /// message that allows a reconnect. Clients that poll are not affected. Default: 30 s.
+    /// The time within which a client must send a message or a ping. Afterwards, the server sends a Close message that
+    /// allows a reconnect. Clients that poll are not affected. Default: 30 s.
     public var clientTimeout = Duration.seconds(30)
-    /// The time within which a client with an open transport must send its handshake. Afterwards, the server
-    /// refuses the handshake. Default: 15 s.
+    /// The time within which a client with an open transport must send its handshake. Afterwards, the server refuses the
+    /// handshake. Default: 15 s.
     public var handshakeTimeout = Duration.seconds(15)
     /// The time for which the server keeps a poll open if there are no messages. Default: 90 s.
     public var pollTimeout = Duration.seconds(90)
-    /// The time after which the server forgets a connection without a transport: a connection that was only
-    /// negotiated, a client that does not poll again, and a connection that can be resumed. Default: 15 s.
+    /// The time after which the server forgets a connection without a transport: a connection that was only negotiated, a
+    /// client that does not poll again, and a connection that can be resumed. Default: 15 s.
     public var disconnectTimeout = Duration.seconds(15)
     /// The longest message that a client may send, in bytes. After a longer message, the server sends a Close message
     /// that allows a reconnect. Default: 32,768.
@@ -202,7 +202,7 @@ extension TestHubOptions: CustomStringConvertible, CustomDebugStringConvertible,
 
 extension TestHubCertificate: CustomStringConvertible, CustomDebugStringConvertible, CustomReflectable {
     /// The size of the certificate, without the private key.
-    public var description: String { "TestHubCertificate(chain: \(certificateChain.utf8.count) bytes)" }
+    public var description: String { "TestHubCertificate(certificateChain: \(certificateChain.utf8.count) bytes)" }
     /// The same as ``description``.
     public var debugDescription: String { description }
     /// An empty mirror, so that `dump` does not show the private key.

@@ -150,8 +150,8 @@ struct SubscriptionPace: Hashable, Sendable {
     /// errors.
     ///
     /// - Parameter unansweredCount: The number of subscriptions that the server has not answered.
-    /// - Returns: `false` if the server has answered no subscription for so long that the client
-    ///   reports a failure, and tries again later.
+    /// - Returns: `false` if the server has answered no subscription for so long that the client reports a
+    ///   failure, and tries again later.
     mutating func endHit(unansweredCount: Int, now: Instant) -> Bool {
         hit = nil
         guard unansweredCount > 0 else { return true }

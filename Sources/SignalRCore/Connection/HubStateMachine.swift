@@ -134,9 +134,7 @@ package struct HubStateMachine: LoopMachine {
     /// The current connection; `nil` if there is none.
     var session: Session?
     /// The times for which the machine waits.
-    var waits: [WaitPurpose: Duration] = [:] { didSet { earliestWait = waits.values.min() } }
-    /// Each input needs it, and few change it.
-    private var earliestWait: Duration?
+    var waits: [WaitPurpose: Duration] = [:]
     private var actions: [Action] = []
     private var serial: UInt64 = 0
 
@@ -162,8 +160,9 @@ package struct HubStateMachine: LoopMachine {
 
     /// The earliest time at which the machine needs a call of ``wake(now:)``; `nil` if it waits for no time.
     package var wakeUp: Duration? {
-        guard let retry = reconnector.wakeUp else { return earliestWait }
-        return earliestWait.map { min($0, retry) } ?? retry
+        let earliest = waits.values.min()
+        guard let retry = reconnector.wakeUp else { return earliest }
+        return earliest.map { min($0, retry) } ?? retry
     }
 
     /// The waiting calls, for tests.
